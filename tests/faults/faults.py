@@ -3,6 +3,7 @@
 PARAES_NO_TMPFILE, PARAES_SHORT_IO, PARAES_ANOTHER_HOST and PARAES_FEW_THREADS_LIBRARY name
 libraries to preload, see tests/support. Tests whose library is not named are skipped."""
 
+import functools
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
@@ -41,6 +43,7 @@ def preloaded(variable):
             "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
 
 
+@functools.cache
 def strace_reason():
     """Why strace cannot inject faults, or None."""
     if shutil.which("strace") is None:
@@ -48,6 +51,41 @@ def strace_reason():
     done = subprocess.run(["strace", "-o", os.devnull, "-e", "inject=fsync:error=EIO", "true"],
                           capture_output=True)
     return None if done.returncode == 0 else "strace: " + done.stderr.decode().strip()
+
+
+@functools.cache
+def namespace():
+    """The command that runs another one in a namespace where it may mount, or None."""
+    for command in (["unshare", "-m"], ["unshare", "-rm"]):
+        script = ["sh", "-c", "mount -t tmpfs -o size=1m tmpfs /mnt"]
+        if shutil.which("unshare") and subprocess.run([*command, *script],
+                                                      capture_output=True).returncode == 0:
+            return command
+    return None
+
+
+def in_namespace(script):
+    """The command that runs `script` in a namespace where it may mount. Its $@ are the arguments."""
+    if namespace() is None:
+        raise unittest.SkipTest("mounting a tmpfs is not permitted")
+    return [*namespace(), "bash", "-c", script, "bash"]
+
+
+def on_small_disk(size, old, name):
+    """The command that runs another one where the folder small is a disk of `size` with a copy of the
+    file `old`. It prints the status and the names on the disk, and what should not be."""
+    # The number of free blocks shows leftovers, even those without a name.
+    return in_namespace(f"""set -e
+        mkdir -p small
+        mount -t tmpfs -o size={size} tmpfs small
+        cp {old} small/{name}
+        before=$(stat -f -c %f small)
+        set +e
+        "$@"
+        echo status=$?
+        ls -A small
+        cmp {old} small/{name} || echo changed
+        test $before = $(stat -f -c %f small) || echo occupied""")
 
 
 class FaultCase(Case):
@@ -76,6 +114,30 @@ class FaultCase(Case):
         return subprocess.run(["bash", "-c", script, "bash", BIN, *map(str, args)], cwd=self.dir,
                               env=environment(**self.env), capture_output=True, timeout=timeout,
                               preexec_fn=restore_signals)
+
+    def pause(self, call, number, interfere, *args, inject=()):
+        """Runs paraes with a pause at its `number`-th `call`, and calls interfere() meanwhile."""
+        if strace_reason():
+            self.skipTest(strace_reason())
+        log = self.path("strace.log")
+        failures = []
+
+        def when_it_pauses():
+            try:
+                self.wait_for(lambda: log.exists() and
+                              log.read_bytes().count(call.encode() + b"(") >= number, call)
+                interfere()
+            except Exception as error:  # would end with its thread
+                failures.append(error)
+
+        thread = threading.Thread(target=when_it_pauses)
+        thread.start()
+        run = Strace(self, *args, env=self.env,
+                     inject=[f"{call}:delay_enter=500000:when={number}", *inject])
+        thread.join()
+        if failures:
+            raise failures[0]
+        return run
 
     def check_opens(self, name, plain, *flags):
         """Checks that the message in the file `name` decrypts to `plain`."""

@@ -6,13 +6,11 @@ import os
 import pathlib
 import re
 import resource
-import select
 import shutil
 import signal
 import struct
 import subprocess
 import sys
-import threading
 import time
 import unittest
 
@@ -22,28 +20,19 @@ from faults import (
     MEMORY,
     MIB,
     FaultCase,
-    Strace,
     environment,
+    in_namespace,
+    on_small_disk,
     pattern,
     preloaded,
     restore_signals,
     sanitized,
-    strace_reason,
 )
+from support import LONG
 
 GIB = 1 << 30
 LIMIT = 60  # seconds for runs that either end soon or hang
 OLD = b"precious" * 1000
-
-
-def namespace():
-    """The command that runs another one in a namespace where it may mount, or None."""
-    for command in (["unshare", "-m"], ["unshare", "-rm"]):
-        script = ["sh", "-c", "mount -t tmpfs -o size=1m tmpfs /mnt"]
-        if shutil.which("unshare") and subprocess.run([*command, *script],
-                                                      capture_output=True).returncode == 0:
-            return command
-    return None
 
 
 class Disks(FaultCase):
@@ -56,52 +45,31 @@ class Disks(FaultCase):
         self.ok("encrypt", *KEY, "-o", "g.paes", "f")
         self.write("g", OLD)
 
+    def run_on(self, disk, *args, **kwargs):
+        return subprocess.run([*disk, BIN, *args], cwd=self.dir, env=environment(**self.env),
+                              capture_output=True, timeout=LIMIT, **kwargs)
+
     def test_full_disk_leaves_the_folder_unchanged(self):
-        command = namespace()
-        if command is None:
-            self.skipTest("mounting a tmpfs is not permitted")
-        self.path("small").mkdir()
-        # The number of free blocks shows leftovers, even those without a name.
-        script = """set -e
-            mount -t tmpfs -o size=8m tmpfs small
-            cp g small/g
-            before=$(stat -f -c %f small)
-            set +e
-            "$@"
-            echo status=$?
-            ls -A small
-            cmp g small/g || echo changed
-            test $before = $(stat -f -c %f small) || echo occupied"""
+        disk = on_small_disk("8m", "g", "g")
         for verb, source in (("encrypt", "f"), ("decrypt", "g.paes")):
-            for target in ("small/new", "small/g"):
-                for name in (source, "-"):
-                    with self.subTest(verb=verb, target=target, source=name):
-                        with open(self.path(source), "rb") as stdin:
-                            done = subprocess.run(
-                                [*command, "bash", "-c", script, "bash", BIN, verb, *KEY, "-f",
-                                 "-o", target, name], cwd=self.dir, env=environment(**self.env),
-                                stdin=stdin, capture_output=True, timeout=LIMIT)
-                        self.assertEqual(done.stdout.decode().split(), ["status=1", "g"])
-                        lines = done.stderr.decode().splitlines()
-                        self.assertEqual(len(lines), 1, lines)
-                        self.assertRegex(lines[0], f"^paraes: {target}: cannot write it: No space left")
+            for target, name in itertools.product(("small/new", "small/g"), (source, "-")):
+                with self.subTest(verb=verb, target=target, source=name):
+                    with open(self.path(source), "rb") as stdin:
+                        done = self.run_on(disk, verb, *KEY, "-f", "-o", target, name, stdin=stdin)
+                    self.assertEqual(done.stdout.decode().split(), ["status=1", "g"])
+                    lines = done.stderr.decode().splitlines()
+                    self.assertEqual(len(lines), 1, lines)
+                    self.assertRegex(lines[0], f"^paraes: {target}: cannot write it: No space left")
 
     def test_full_disk_fails_only_the_files_without_room(self):
-        command = namespace()
-        if command is None:
-            self.skipTest("mounting a tmpfs is not permitted")
+        names = [self.write(f"s{i}", self.plain[:MIB]) for i in range(12)]
         self.path("small").mkdir()
-        for i in range(12):
-            self.write(f"s{i}", self.plain[:MIB])
-        script = """mount -t tmpfs -o size=8m tmpfs small || exit
+        disk = in_namespace("""mount -t tmpfs -o size=8m tmpfs small || exit
             "$@"
             echo status=$?
             for f in $(ls -A small); do "$1" verify --key-file k small/$f || echo broken; done
-            ls -A small | wc -l"""
-        done = subprocess.run(
-            [*command, "bash", "-c", script, "bash", BIN, "encrypt", *KEY, "-o", "small",
-             *(f"s{i}" for i in range(12))], cwd=self.dir, env=environment(**self.env),
-            capture_output=True, timeout=LIMIT)
+            ls -A small | wc -l""")
+        done = self.run_on(disk, "encrypt", *KEY, "-o", "small", *names)
         status, count = done.stdout.decode().split()
         self.assertEqual(status, "status=3", done.stderr)
         self.assertIn(int(count), range(4, 8), done.stderr)
@@ -183,23 +151,9 @@ class Changes(FaultCase):
                     self.assertRegex(text, rf"\Aparaes: s.paes: it {says} while it was read")
 
     def change_during_file_output(self, change, verb, source):
-        """Runs paraes with a file as output; calls `change` between its second and third write."""
-        def when_it_writes():
-            log = self.path("strace.log")
-            self.wait_for(lambda: log.exists() and log.read_bytes().count(b"pwrite64(") >= 2,
-                          "the first writes")
-            change()
-
-        thread = threading.Thread(target=when_it_writes)
-        thread.start()
-        run = Strace(self, verb, *KEY, "--rm", "-T", "1", "-o", "out", source,
-                     inject=["pwrite64:delay_enter=1000000:when=3"])
-        thread.join()
-        return run
+        return self.pause("pwrite64", 3, change, verb, *KEY, "--rm", "-T", "1", "-o", "out", source)
 
     def test_changed_input_leaves_no_output_file(self):
-        if strace_reason():
-            self.skipTest(strace_reason())
         for change, says in ((self.grow, "grew"), (self.shrink, "shrank")):
             for verb, source in (("encrypt", "f"), ("decrypt", "g.paes")):
                 with self.subTest(verb=verb, says=says):
@@ -222,9 +176,6 @@ class Changes(FaultCase):
 
     def test_rm_keeps_a_file_that_replaced_the_source_meanwhile(self):
         # The name no longer leads to the file that was read.
-        if strace_reason():
-            self.skipTest(strace_reason())
-
         def replace():
             self.write("other", b"somebody else's")
             os.rename(self.path("other"), self.path("f"))
@@ -304,41 +255,6 @@ class Pipes(FaultCase):
                 time.sleep(0.002)
             except BrokenPipeError:
                 return
-
-    def test_signal_ends_a_run_whose_output_stalls(self):
-        # Nobody reads the output any more: a signal must still end the run.
-        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            reader, writer = os.pipe()
-            self.addCleanup(os.close, reader)
-            self.addCleanup(os.close, writer)
-            process = self.start("decrypt", *KEY, "-c", "g.paes", stdout=writer)
-            # As long as this process could write, the run can.
-            self.wait_for(lambda: not select.select([], [writer], [], 0)[1] or
-                          process.poll() is not None, "a full pipe")
-            self.assertIsNone(process.poll())
-            process.send_signal(number)
-            self.assertEqual(process.wait(LIMIT), status)
-            self.assertEqual(process.stderr.read(), b"")
-
-    def test_signal_leaves_no_temporary_and_keeps_an_old_output(self):
-        for old, number in itertools.product(
-                (False, True), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
-            with self.subTest(old=old, signal=number):
-                if old:
-                    self.write("out", OLD)
-                process = self.start("decrypt", *KEY, *(["-f"] if old else []), "-o", "out", "-",
-                                     stdin=subprocess.PIPE)
-                self.addCleanup(process.stdin.close)
-                process.stdin.write(self.sealed[:5 * MIB])
-                process.stdin.flush()
-                self.wait_for(lambda: self.temporaries(process), "a temporary")
-                self.wait_for(lambda: self.temporaries(process)[0].stat().st_size > 0, "output")
-                process.send_signal(number)
-                self.assertEqual(process.wait(LIMIT), 128 + number)
-                self.assertEqual(process.stderr.read(), b"")
-                self.assertEqual(self.names(), sorted(["f", "g.paes", "k", *(["out"] * old)]))
-                if old:
-                    self.assertEqual(self.read("out"), OLD)
 
 
 class PipesWithoutTmpfile(Pipes):
@@ -430,6 +346,7 @@ class Tebibyte(FaultCase):
         process.wait(60)
 
 
+@unittest.skipUnless(LONG, "gigabytes of data: tests/run long")
 class Large(FaultCase):
     def sparse(self, size):
         """Writes a file of zeros, except for a few bytes at the start, the end and near 4 GiB."""
@@ -503,9 +420,9 @@ class Memory(FaultCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return max(int(line) for line in done.stderr.split()) / 1024
 
-    def test_1_gib_of_files_and_pipes_takes_less_than_64_mib(self):
+    def test_large_files_and_pipes_take_less_than_64_mib(self):
         with open(self.path("f"), "wb") as f:
-            f.truncate(GIB)
+            f.truncate(GIB if LONG else GIB // 8)
         key = "--key-file k"
         for name, script in (("file to file", f"P encrypt {key} f"),
                              ("file to pipe", f"P encrypt {key} -c f | cat > /dev/null"),
@@ -542,7 +459,7 @@ class Memory(FaultCase):
                 "verify": "P verify -q -r -k k out 2> peak | cat; tail -n 1 peak >&2"}
         few = make(6)
         before = {name: self.peak(script) for name, script in runs.items()}
-        many = make(66)
+        many = make(66 if LONG else 36)
         for name, script in runs.items():
             with self.subTest(run=name):
                 grown = (self.peak(script) - before[name]) * MIB / (many - few)
@@ -551,7 +468,7 @@ class Memory(FaultCase):
 
     def test_64_threads_take_less_than_64_mib(self):
         with open(self.path("f"), "wb") as f:
-            f.truncate(GIB // 4)
+            f.truncate(GIB // 8)
         for flags in ("", self.RAW):
             with self.subTest(flags=flags):
                 flags += " --key-file k -T 64"

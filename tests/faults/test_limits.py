@@ -1,6 +1,7 @@
 """Systems that give little: no locked memory, few descriptors, file systems that are read-only, no
 /proc, /dev or /tmp. Runs succeed or fail with one clear message, and files stay whole."""
 
+import itertools
 import os
 import pathlib
 import resource
@@ -9,12 +10,10 @@ import subprocess
 import tempfile
 import unittest
 
-from faults import BIN, KEYS, SMALL, FaultCase, environment, restore_signals, sanitized
+from faults import KEY, SMALL, environment, in_namespace, restore_signals, sanitized
 from support import LONG
-from test_full import namespace
-from trees import CHEAP, PASSPHRASE, TreeCase, folder_files, is_bytes, write_tree
+from trees import CHEAP, PASSPHRASE, TreeCase
 
-LIMIT = 60
 NOBODY = "65534"
 AS_NOBODY = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
 
@@ -24,73 +23,25 @@ class VerbsCase(TreeCase):
 
     def setUp(self):
         super().setUp()
-        self.sealed_small = self.sealed("-k", "k")
-        files = folder_files()
-        deep = {f"{'t/' * 20}{name}": data for name, data in files.items()}
-        sealed = {f"{name}.paes": self.sealed("-k", "k", data=data) for name, data in deep.items()}
-        one = {"g.paes": self.sealed_small}
-        # Each verb: the files that it begins with, its arguments, and what it makes.
+        jobs = self.file_jobs(*KEY, more=[])
+        with_passphrase = self.file_jobs(*PASSPHRASE, seal=[*PASSPHRASE, *CHEAP])
         self.verbs = {
-            "keygen": ({}, ["keygen", "-o", "new"], {"new": lambda data: len(data) == 32}),
-            "encrypt": (
-                {"f": SMALL},
-                ["encrypt", "-k", "k", "f"],
-                {"f.paes": self.opens("-k", "k")},
-            ),
-            "decrypt": (one, ["decrypt", "-k", "k", "g.paes"], {"g": is_bytes(SMALL)}),
-            "verify": (one, ["verify", "-k", "k", "g.paes"], {}),
-            "rekey": (
-                one,
-                ["rekey", "-k", "k", "--to-key-file", "k2", "g.paes"],
-                {"g.paes": self.opens("-k", "k2")},
-            ),
-            "passphrase": (
-                {"f": SMALL},
-                ["encrypt", *PASSPHRASE, *CHEAP, "f"],
-                {"f.paes": self.opens(*PASSPHRASE)},
-            ),
-            "encrypt -r": (
-                deep,
-                ["encrypt", "-q", "-r", "-k", "k", "-o", "out", "t"],
-                {
-                    f"out/{name}.paes": self.opens("-k", "k", plain=data)
-                    for name, data in deep.items()
-                },
-            ),
-            "decrypt -r": (
-                sealed,
-                ["decrypt", "-q", "-r", "-k", "k", "t"],
-                {name: is_bytes(data) for name, data in deep.items()},
-            ),
-            "verify -r": (sealed, ["verify", "-q", "-r", "-k", "k", "t"], {}),
-            "rekey -r": (
-                sealed,
-                ["rekey", "-q", "-r", "-k", "k", "--to-key-file", "k2", "t"],
-                {f"{name}.paes": self.opens("-k", "k2", plain=data) for name, data in deep.items()},
-            ),
+            "keygen": self.keygen_job(),
+            **{name: jobs[name] for name in ("encrypt", "decrypt", "verify")},
+            "passphrase": with_passphrase["encrypt"],
+            "rekey": self.rekey_jobs()["rekey to a key"],
+            **self.folder_jobs(threads=0, depth=20),
         }
 
-    def run_verb(self, folder, name, command=(), limit=None, env=None):
-        """Runs a verb through `command`, after limit()."""
-        begin, args, wanted = self.verbs[name]
-        self.begin = {**self.secrets, **begin}
-        write_tree(folder, self.begin)
-
-        def prepare():
-            restore_signals()
-            if limit:
-                limit()
-
-        done = subprocess.run(
-            [*command, BIN, *args],
-            cwd=folder,
-            env=env or environment(**self.env),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=LIMIT,
-            preexec_fn=prepare,
-        )
-        return done, args, wanted
+    def run_verb(self, name, folder=None, owner=None, **kwargs):
+        """Runs a verb; checks the tree. `kwargs`: see run_in."""
+        job, folder = self.verbs[name], folder or self.path("w")
+        self.begin(folder, job)
+        if owner:
+            subprocess.run(["chown", "-R", f"{owner}:{owner}", folder], check=True)
+        done = self.run_in(folder, *job.args, **kwargs)
+        self.check_tree(folder, job, done.returncode == 0)
+        return done
 
 
 class LockedMemory(VerbsCase):
@@ -116,9 +67,8 @@ class LockedMemory(VerbsCase):
         self.assertEqual(locks.stdout.strip(), "-1", locks.stderr)
         for name in self.verbs:
             with self.subTest(name):
-                done, args, wanted = self.run_verb(self.path("w"), name, command)
+                done = self.run_verb(name, command=command)
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
-                self.check_tree(self.path("w"), args, wanted, True)
 
 
 @unittest.skipIf(sanitized(), "the sanitizers open files themselves")
@@ -126,16 +76,16 @@ class FewDescriptors(VerbsCase):
     def test_runs_succeed_or_say_that_too_many_files_are_open(self):
         ends = {}
         for name in self.verbs:
-            for most in range(3, 41) if LONG else (3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 40):
+            for most in range(3, 41) if LONG else (4, 6, 8, 10, 12, 15, 20, 40):
 
                 def limit(most=most):
+                    restore_signals()
                     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
                 with self.subTest(name, descriptors=most):
-                    done, args, wanted = self.run_verb(self.path("w"), name, limit=limit)
+                    done = self.run_verb(name, preexec_fn=limit)
                     text = done.stderr.decode()
                     ends.setdefault(name, []).append((most, done.returncode))
-                    self.check_tree(self.path("w"), args, wanted, done.returncode == 0)
                     if done.returncode == 127:  # no descriptor for a library
                         self.assertIn("error while loading shared libraries", text)
                         self.assertLess(most, 5)
@@ -156,40 +106,12 @@ class FewDescriptors(VerbsCase):
             print(f"\n{name}: succeeds with {enough[0]} descriptors", flush=True)
 
 
-class MountCase(FaultCase):
-    """Runs in a mount namespace of their own."""
-
-    def setUp(self):
-        super().setUp()
-        self.namespace = namespace()
-        if self.namespace is None:
-            self.skipTest("mounting a tmpfs is not permitted")
-        self.write("k2", KEYS[128])
-        self.write("f", SMALL)
-        self.ok("encrypt", "-k", "k", "-o", "g.paes", "f")
-
-    def in_namespace(self, mounts, *args, command=(), env=None, folder=None):
-        return subprocess.run(
-            [
-                *self.namespace,
-                "bash",
-                "-c",
-                f'set -e\n{mounts}\nexec "$@"',
-                "bash",
-                *command,
-                BIN,
-                *args,
-            ],
-            cwd=folder or self.dir,
-            stdin=subprocess.DEVNULL,
-            env=env or environment(**self.env),
-            capture_output=True,
-            timeout=LIMIT,
-            preexec_fn=restore_signals,
-        )
+def after(mounts):
+    """The command that runs another one where `mounts` were done."""
+    return in_namespace(f'set -e\n{mounts}\nexec "$@"')
 
 
-class ReadOnly(MountCase):
+class ReadOnly(TreeCase):
     # ro/ has f, g.paes and the folder t with the same two.
     MOUNTS = """mount -t tmpfs -o size=4m tmpfs ro
         mkdir ro/t
@@ -203,10 +125,13 @@ class ReadOnly(MountCase):
 
     def setUp(self):
         super().setUp()
+        self.read_only = after(self.MOUNTS)
         self.path("ro").mkdir()
+        self.write("f", SMALL)
+        self.ok("encrypt", *KEY, "-o", "g.paes", "f")
 
     def fails_in(self, status, *args, says="Read-only file system", lines=1):
-        done = self.in_namespace(self.MOUNTS, *args)
+        done = self.run_in(self.dir, *args, command=self.read_only)
         text = done.stderr.decode()
         self.assertEqual(done.returncode, status, text)
         self.assertEqual(len(text.splitlines()), lines, text)
@@ -242,12 +167,12 @@ class ReadOnly(MountCase):
             ["verify", "-q", "-r", "-k", "k", "ro"],
             ["decrypt", "-k", "k", "-o", "plain", "ro/g.paes"],
         ):
-            done = self.in_namespace(self.MOUNTS, *args)
+            done = self.run_in(self.dir, *args, command=self.read_only)
             self.assertEqual((done.returncode, done.stderr), (0, b""))
         self.assertEqual(self.read("plain"), SMALL)
 
 
-class Missing(VerbsCase, MountCase):
+class Missing(VerbsCase):
     """Systems without some of the usual places, for root and for another user."""
 
     # What hides each place, and what then must fail.
@@ -265,24 +190,11 @@ class Missing(VerbsCase, MountCase):
     }
 
     def setUp(self):
-        MountCase.setUp(self)
-        VerbsCase.setUp(self)
+        super().setUp()
         # Neither in /dev/shm nor in /tmp.
-        self.work = tempfile.mkdtemp(prefix="paraes-faults-", dir="/var/tmp")
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="paraes-faults-", dir="/var/tmp"))
         self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
-
-    def check_without(self, mounts, command, env):
-        tree = pathlib.Path(self.work) / "w"
-        for name, (begin, args, wanted) in self.verbs.items():
-            with self.subTest(name, command=command[:1]):
-                self.begin = {**self.secrets, **begin}
-                write_tree(tree, self.begin)
-                if command:
-                    subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", tree], check=True)
-                    os.chmod(self.work, 0o755)
-                done = self.in_namespace(mounts, *args, command=command, env=env, folder=tree)
-                self.assertEqual((done.returncode, done.stderr), (0, b""))
-                self.check_tree(tree, args, wanted, True)
+        self.work.chmod(0o755)
 
     def test_runs_need_none_of_these(self):
         users = [[], AS_NOBODY] if os.geteuid() == 0 else [[]]
@@ -293,18 +205,18 @@ class Missing(VerbsCase, MountCase):
         }
         for place in self.PLACES if LONG else ("/proc", "any of these"):
             mounts, probe = self.PLACES[place]
-            found = subprocess.run(
-                [*self.namespace, "bash", "-c", f"{mounts}\n{probe}"], capture_output=True
-            )
+            found = subprocess.run(in_namespace(f"{mounts}\n{probe}"), capture_output=True)
             self.assertNotEqual(found.returncode, 0, "the place is still there")
-            for command in users:
-                with self.subTest(place=place):
-                    self.check_without(mounts, command, env)
+            for user, name in itertools.product(users, self.verbs):
+                with self.subTest(name, place=place, user=user[:1]):
+                    done = self.run_verb(name, self.work / "w", NOBODY if user else None,
+                                         command=after(mounts) + user, env=env)
+                    self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_passphrase_without_a_terminal_is_an_error(self):
-        done = self.in_namespace(
-            self.PLACES["/dev/shm"][0], "encrypt", "f", command=["setsid", "-w"]
-        )
+        self.write("f", SMALL)
+        command = after(self.PLACES["/dev/shm"][0])
+        done = self.run_in(self.dir, "encrypt", "f", command=[*command, "setsid", "-w"])
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, rb"\Aparaes: [^\n]*terminal[^\n]*\n\Z")
 

@@ -10,23 +10,12 @@ import struct
 import subprocess
 import unittest
 
-from faults import BIN, SMALL, environment, preloaded, sanitized
+from faults import KEY, SMALL, environment, preloaded, sanitized
 from recipients import AGE, RecipientsCase
-from trees import (
-    CHEAP,
-    PASSPHRASE,
-    RAW,
-    TreeCase,
-    folder_files,
-    is_bytes,
-    read_tree,
-    sample,
-    write_tree,
-)
+from trees import CHEAP, LIMIT, PASSPHRASE, RAW, Job, TreeCase, read_tree, sample
 
-SAMPLES = 40  # of the faults of each run
+SAMPLES = 12  # of the faults of each run
 ALL = 1 << 40
-LIMIT = 60
 # libcrypto 3.5 waits for itself without end if one of its first allocations fails: it then reports an
 # error, for which it starts once more. paraes makes sure of that memory before, so only an allocation
 # that fails by its number gets there.
@@ -50,10 +39,10 @@ class MemoryCase(TreeCase):
         super().setUp()
         self.preload = preloaded("PARAES_FAILING_MEMORY")["LD_PRELOAD"]
 
-    def run_with(self, folder, args, stdin, first, most, limit=LIMIT):
+    def run_with(self, folder, job, stdin, first, most, limit=LIMIT):
         """Runs paraes with `most` failing allocations, from number `first` on. Returns how it ended,
         and the numbers of its log."""
-        write_tree(folder, self.begin)
+        self.begin(folder, job)
         log = folder.with_suffix(".log")
         log.write_bytes(bytes(24))
         env = environment(
@@ -62,15 +51,13 @@ class MemoryCase(TreeCase):
             PARAES_FAIL_FIRST=str(first),
             PARAES_FAIL_MOST=str(most),
         )
-        done = subprocess.run(
-            [BIN, *args], cwd=folder, env=env, input=stdin, capture_output=True, timeout=limit
-        )
+        done = self.run_in(folder, *job.args, env=env, input=stdin, timeout=limit)
         return done, struct.unpack("3q", log.read_bytes())
 
-    def check(self, folder, args, wanted, done):
+    def check(self, folder, job, done):
         text = done.stderr.decode()
-        if self.may_end_in_a_library(args, -done.returncode):
-            self.check_tree(folder, args, wanted, False)
+        if self.may_end_in_a_library(job.args, -done.returncode):
+            self.check_tree(folder, job, False)
             return
         self.assertIn(done.returncode, (0, 1, 3), text)
         if done.returncode == 0:
@@ -80,7 +67,7 @@ class MemoryCase(TreeCase):
             self.assertEqual(len(lines), 1, text)
         for line in lines:
             self.assertRegex(line, SAYS)
-        self.check_tree(folder, args, wanted, done.returncode == 0)
+        self.check_tree(folder, job, done.returncode == 0)
 
     @staticmethod
     def may_end_in_a_library(args, signal_number):
@@ -88,11 +75,11 @@ class MemoryCase(TreeCase):
         pointer while it makes its first context, which it does to derive a key of a passphrase."""
         return signal_number == signal.SIGSEGV and any("passphrase" in arg for arg in args)
 
-    def exhaust(self, name, args, wanted, stdin=b"", output=lambda data, succeeded: data == b""):
+    def exhaust(self, name, job, stdin=b"", output=lambda data, succeeded: data == b""):
         """Runs paraes with failing allocations: one, or all from one on. `output` says whether
         standard output is right."""
-        done, (before_main, total, _) = self.run_with(self.path("w0"), args, stdin, ALL, 0)
-        self.check(self.path("w0"), args, wanted, done)
+        done, (before_main, total, _) = self.run_with(self.path("w0"), job, stdin, ALL, 0)
+        self.check(self.path("w0"), job, done)
         self.assertEqual(done.returncode, 0)
         self.assertGreater(total - before_main, 100)
         # A few more: with threads, the number of allocations is not always the same.
@@ -107,149 +94,95 @@ class MemoryCase(TreeCase):
             starting = fault[0] <= before_main + STARTING
             limit = STARTING_LIMIT if starting else LIMIT
             try:
-                done, (_, made, failed) = self.run_with(folder, args, stdin, *fault, limit)
+                done, (_, made, failed) = self.run_with(folder, job, stdin, *fault, limit)
             except subprocess.TimeoutExpired:
                 if not starting:
                     raise
                 with self.lock, self.subTest(name, first=fault[0], most=fault[1]):
                     ends["libcrypto waits for itself"] += 1
-                    self.check_tree(folder, args, wanted, False)
+                    self.check_tree(folder, job, False)
                 return
             with self.lock, self.subTest(name, first=fault[0], most=fault[1]):
                 if made and not failed:
                     ends["not reached"] += 1
                     return
                 ends[done.returncode] += 1
-                self.check(folder, args, wanted, done)
+                self.check(folder, job, done)
                 self.assertTrue(output(done.stdout, done.returncode == 0), "wrong output")
 
         self.each(faults, work)
-        self.assertGreater(ends[1] + ends[3], 10)
+        self.assertGreater(ends[1] + ends[3], len(faults) // 4)
         print(
             f"\n{name}: {before_main} allocations before main, {total} in all; ends: {dict(ends)}",
             flush=True,
         )
 
+    def exhaust_all(self, name, jobs, *only):
+        for job in only or jobs:
+            self.exhaust(f"{job}, {name}", jobs[job])
+
 
 class Commands(MemoryCase):
     def test_encrypt_and_decrypt(self):
-        for name, flags, more in (
-            ("paraes", ["-k", "k"], []),
-            ("raw", ["-q", "-k", "k", *RAW], []),
-            ("openssl", ["-q", *PASSPHRASE, "--format", "openssl", "--iter", "10"], []),
-            ("passphrase", PASSPHRASE, CHEAP),
+        for name, key, seal in (
+            ("paraes", KEY, None),
+            ("raw", ["-q", *KEY, *RAW], None),
+            ("openssl", ["-q", *PASSPHRASE, "--format", "openssl", "--iter", "10"], None),
+            ("passphrase", PASSPHRASE, [*PASSPHRASE, *CHEAP]),
         ):
-            self.start_with(f=SMALL)
-            self.exhaust(
-                f"encrypt, {name}",
-                ["encrypt", *flags, *more, "-T", "1", "--rm", "f"],
-                {"f.paes": self.opens(*flags)},
-            )
-            self.start_with(g_paes=self.sealed(*flags, *more), g=b"old")
-            self.exhaust(
-                f"decrypt, {name}",
-                ["decrypt", *flags, "-T", "1", "-f", "g.paes"],
-                {"g": is_bytes(SMALL)},
-            )
+            self.exhaust_all(name, self.file_jobs(*key, seal=seal), "encrypt --rm", "decrypt -f")
 
     def test_keyset(self):
         self.write("set", KEYSET)
-        flags = ["--format", "tink", "-k", "set"]
-        self.start_with(set=KEYSET, f=SMALL)
-        self.exhaust(
-            "encrypt, keyset", ["encrypt", *flags, "-T", "1", "f"], {"f.paes": self.opens(*flags)}
-        )
-        self.start_with(set=KEYSET, g_paes=self.sealed(*flags))
-        self.exhaust(
-            "decrypt, keyset", ["decrypt", *flags, "-T", "1", "g.paes"], {"g": is_bytes(SMALL)}
-        )
+        self.secrets["set"] = KEYSET
+        jobs = self.file_jobs("--format", "tink", "-k", "set")
+        self.exhaust_all("keyset", jobs, "encrypt", "decrypt")
 
     def test_commands_for_secrets(self):
         # What they print never gets to standard output.
-        for name, flags in (
-            ("key", ["--key-command", "cat k"]),
-            ("passphrase", ["--passphrase-command", "cat p", *CHEAP]),
+        for key, seal in (
+            (KEY, ["--key-command", "cat k"]),
+            (PASSPHRASE, ["--passphrase-command", "cat p", *CHEAP]),
         ):
-            self.start_with(f=SMALL)
-            opened = ["-k", "k"] if name == "key" else PASSPHRASE
-            self.exhaust(
-                f"encrypt, {name} of a command",
-                ["encrypt", *flags, "-T", "1", "f"],
-                {"f.paes": self.opens(*opened)},
-            )
+            self.exhaust_all(seal[0], self.file_jobs(*key, seal=seal), "encrypt")
 
     def test_verify(self):
-        self.start_with(g_paes=self.sealed("-k", "k"))
-        self.exhaust("verify", ["verify", "-k", "k", "g.paes"], {})
+        self.exhaust_all("a key", self.file_jobs(*KEY), "verify")
 
     def test_pipes(self):
-        self.start_with()
-        opens = self.opens("-k", "k")
+        opens = self.opens(*KEY)
         self.exhaust(
             "encrypt pipes",
-            ["encrypt", "-k", "k", "-"],
-            {},
+            Job({}, ["encrypt", *KEY, "-"], {}),
             stdin=SMALL,
             output=lambda data, succeeded: opens(data) or not succeeded,
         )
         self.exhaust(
             "decrypt pipes",
-            ["decrypt", "-k", "k", "-"],
-            {},
-            stdin=self.sealed("-k", "k"),
+            Job({}, ["decrypt", *KEY, "-"], {}),
+            stdin=self.sealed(*KEY),
             output=lambda data, succeeded: data == SMALL if succeeded else SMALL.startswith(data),
         )
 
     def test_keygen(self):
-        self.start_with()
-        self.exhaust("keygen", ["keygen", "-o", "new"], {"new": lambda data: len(data) == 32})
+        self.exhaust("keygen", self.keygen_job())
 
     def test_rekey(self):
-        for name, flags, key in (
-            ("a key", ["--to-key-file", "k2"], ["-k", "k2"]),
-            ("a passphrase", ["--to-passphrase-file", "p", *CHEAP], PASSPHRASE),
-        ):
-            self.start_with(g_paes=self.sealed("-k", "k"))
-            self.exhaust(
-                f"rekey to {name}",
-                ["rekey", "-k", "k", *flags, "-T", "1", "g.paes"],
-                {"g.paes": self.opens(*key)},
-            )
+        self.exhaust_all("one file", self.rekey_jobs())
 
     def test_folders_and_threads(self):
-        files = folder_files()
-        flags = ["-q", "-r", "-k", "k", "-T", "3"]
-        self.begin = {**self.secrets, **files}
-        self.exhaust(
-            "encrypt -r",
-            ["encrypt", *flags, "--rm", "t"],
-            {f"{name}.paes": self.opens("-k", "k", plain=data) for name, data in files.items()},
-        )
-        sealed = {f"{name}.paes": self.sealed("-k", "k", data=data) for name, data in files.items()}
-        self.begin = {**self.secrets, **sealed}
-        self.exhaust("verify -r", ["verify", *flags, "t"], {})
-        self.exhaust(
-            "rekey -r",
-            ["rekey", *flags, "--to-key-file", "k2", "t"],
-            {f"{name}.paes": self.opens("-k", "k2", plain=data) for name, data in files.items()},
-        )
-        self.exhaust(
-            "decrypt -r",
-            ["decrypt", *flags, "-o", "out", "t"],
-            {f"out/{name}": is_bytes(data) for name, data in files.items()},
-        )
+        self.exhaust_all("3 threads", self.folder_jobs(threads=3))
 
     def test_before_main(self):
         # The constants of CLI11's header, before which no handler of ours can be. Nothing is touched.
-        self.start_with(f=SMALL)
-        args = ["encrypt", "-k", "k", "f"]
-        _, (before_main, _, _) = self.run_with(self.path("w"), args, b"", ALL, 0)
+        job, folder = self.file_jobs(*KEY)["encrypt"], self.path("w")
+        _, (before_main, _, _) = self.run_with(folder, job, b"", ALL, 0)
         self.assertLess(before_main, 100)
         for first in sample(range(1, before_main + 1), 5, "before main"):
-            done, _ = self.run_with(self.path("w"), args, b"", first, 1)
+            done, _ = self.run_with(folder, job, b"", first, 1)
             self.assertIn(done.returncode, (0, -signal.SIGABRT))
             if done.returncode != 0:
-                self.assertEqual(read_tree(self.path("w")), self.begin)
+                self.assertEqual(read_tree(folder), {**self.secrets, **job.begin})
 
 
 @unittest.skipIf(AGE is None, "age is not installed")
@@ -260,26 +193,12 @@ class Recipients(RecipientsCase, MemoryCase):
         MemoryCase.setUp(self)
         self.me = self.new_identity("me.txt")
         self.secrets |= {"me.txt": self.read("me.txt")}
-        self.to_me = self.opens("-i", "me.txt")
 
     def test_recipients(self):
-        self.start_with(f=SMALL)
+        mine, to_me = ["-i", "me.txt"], ["--recipient", self.me]
+        self.exhaust_all("recipients", self.file_jobs(*mine, seal=to_me), "encrypt", "decrypt")
         self.exhaust(
-            "encrypt, recipients",
-            ["encrypt", "--recipient", self.me, "-T", "1", "f"],
-            {"f.paes": self.to_me},
-        )
-        self.start_with(g_paes=self.seal(SMALL))
-        self.exhaust(
-            "decrypt, recipients",
-            ["decrypt", "-i", "me.txt", "-T", "1", "g.paes"],
-            {"g": is_bytes(SMALL)},
-        )
-        self.start_with(g_paes=self.sealed("-k", "k"))
-        self.exhaust(
-            "rekey to recipients",
-            ["rekey", "-k", "k", "--to-recipient", self.me, "-T", "1", "g.paes"],
-            {"g.paes": self.to_me},
+            "rekey to recipients", self.rekey_job(KEY, ["--to-recipient", self.me], mine)
         )
 
 

@@ -1,149 +1,47 @@
-"""rekey under faults: the file is the old one or the new one, always whole, and nothing is left."""
+"""rekey under faults: the file is the old one or the new one, always whole, and nothing is left.
+test_calls.py has its failing calls."""
 
-import os
-import random
-import shutil
-import signal
-import stat
 import subprocess
 import sys
-import time
 import unittest
 
 from faults import (
     BIN,
-    KEYS,
+    KEY,
     MIB,
     SMALL,
     FaultCase,
     Strace,
     environment,
+    on_small_disk,
     pattern,
     preloaded,
     sanitized,
     strace_reason,
 )
+from injection import DATA, KillCase
 from recipients import RecipientsCase
 from support import LONG
 
-OLD_KEY, NEW_KEY = ["-k", "k"], ["-k", "k2"]
-KILLS = 100 if LONG else 12
-TIME = 1234567890123456789
-MODE = 0o640
-CHANGING = {"openat", "write", "pwrite64", "fchmod", "fchown", "utimensat", "fsync", "close", "flock",
-            "linkat", "renameat", "renameat2", "unlinkat", "copy_file_range", "exit_group"}
-ERRORS = {"pread64": ("EIO", "EINTR"), "pwrite64": ("ENOSPC", "EIO", "EINTR"), "fsync": ("EIO",),
-          "fchmod": ("EIO",), "utimensat": ("EIO",), "linkat": ("EIO",), "renameat": ("EIO", "ENOSPC"),
-          "openat": ("EMFILE", "EACCES"), "newfstatat": ("EIO",), "flock": ("ENOLCK", "EAGAIN"),
-          "close": ("EIO",), "fcntl": ("EMFILE",)}
+KILLS = 100 if LONG else 8
 
 
-class RekeyFaults(FaultCase):
-    def setUp(self):
-        super().setUp()
-        self.write("k2", KEYS[128])
-
-    def prepare(self, plain):
-        self.plain = plain
-        self.write("f", plain)
-        self.ok("encrypt", *OLD_KEY, "-o", "f.paes", "f")
-        self.path("f").unlink()
-        self.sealed = self.read("f.paes")
-        self.restore()
-
-    def restore(self):
-        for name in set(self.names()) - {"k", "k2", "f.paes"}:
-            self.path(name).unlink()
-        self.write("f.paes", self.sealed)
-        self.path("f.paes").chmod(MODE)
-        os.utime(self.path("f.paes"), ns=(TIME, TIME))
-
-    def check(self):
-        """Checks that the file is old or new, and whole; returns whether it is new."""
-        if self.read("f.paes") == self.sealed:
-            return False
-        self.assertTrue(self.ok("decrypt", *NEW_KEY, "-c", "f.paes") == self.plain)
-        status = self.path("f.paes").stat()
-        self.assertEqual((stat.S_IMODE(status.st_mode), status.st_mtime_ns), (MODE, TIME))
-        return True
-
-    args = ("rekey", *OLD_KEY, "--to-key-file", "k2", "-T", "1", "f.paes")
-
-    def strace(self, *inject):
-        self.restore()
-        return Strace(self, *self.args, env=self.env, inject=inject)
+class RekeyFaults(KillCase):
+    def job(self, plain):
+        """The job of a rekey from k to k2, and what gives the next one: back, where that is done."""
+        there = self.rekey_job(KEY, ["--to-key-file", "k2"], ["-k", "k2"], plain=plain)
+        back = ["rekey", "-k", "k2", "--to-key-file", "k", "g.paes"]
+        back = there._replace(args=back, wanted={"g.paes": self.opens(*KEY, plain=plain)})
+        return there, lambda new: back if new else there
 
     def test_kill_at_every_call(self):
-        if strace_reason():
-            self.skipTest(strace_reason())
-        self.prepare(SMALL)
-        whole = self.strace()
-        self.assertEqual(whole.done.returncode, 0, whole.done.stderr)
-        states = []
-        for name, number in whole.calls_from('"f.paes"'):
-            if name not in CHANGING:
-                continue
-            with self.subTest(call=name, number=number):
-                done = self.strace(f"{name}:signal=KILL:when={number}")
-                self.assertTrue(done.killed, "the call was not made this time")
-                states.append(self.check())
-                # The next run removes what the killed one has left.
-                key, new = (NEW_KEY, "k") if states[-1] else (OLD_KEY, "k2")
-                self.ok("rekey", *key, "--to-key-file", new, "f.paes")
-                self.assertEqual(self.left_over(), [])
-        self.assertEqual(states, sorted(states))
-        self.assertEqual(set(states), {False, True})
+        self.kill_at_every_call(*self.job(SMALL), '"g.paes"')
 
     def test_every_failing_call(self):
-        if strace_reason():
-            self.skipTest(strace_reason())
-        self.prepare(SMALL)
-        first = {}
-        for name, number in self.strace().calls_from('"f.paes"'):
-            first.setdefault(name, number)
-        injections = 0
-        for call, errors in ERRORS.items():
-            for error in errors if call in first else ():
-                number = first[call]
-                while True:
-                    with self.subTest(call=call, error=error, when=number):
-                        run = self.strace(f"{call}:error={error}:when={number}")
-                        if run.injected == 0:
-                            break
-                        text = run.done.stderr.decode()
-                        self.assertIn(run.done.returncode, (0, 1), text)
-                        new = self.check()
-                        if run.done.returncode == 0:
-                            self.assertTrue(new, "status 0, and the file is old")
-                        else:
-                            self.assertEqual(len(text.splitlines()), 1, text)
-                            if new:
-                                self.assertRegex(text, "sync the folder")
-                        self.assertEqual(self.left_over(), [])
-                        self.assertEqual(set(self.names()), {"k", "k2", "f.paes"})
-                    injections += 1
-                    number += 1
-        self.assertGreater(injections, 15)
+        self.inject("rekey", self.job(SMALL)[0])
 
     def test_kill_at_a_random_moment(self):
-        self.prepare(pattern(48 * MIB + 100))
-        start = time.monotonic()
-        self.ok(*self.args)
-        usual = time.monotonic() - start
-        choose = random.Random(type(self).__name__)
-        ends = {False: 0, True: 0}
-        for _ in range(KILLS):
-            self.restore()
-            process = self.start(*self.args)
-            time.sleep(usual * choose.uniform(0, 1.1))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            new = self.check()
-            ends[new] += 1
-            key, to = (NEW_KEY, "k") if new else (OLD_KEY, "k2")
-            self.ok("rekey", *key, "--to-key-file", to, "f.paes")
-            self.assertEqual(self.left_over(), [])
-        print(f"\n{type(self).__name__}: old and new after a kill: {ends}", flush=True)
+        self.kill_at_random_moments([self.job(pattern(DATA))], KILLS)
 
 
 class RekeyWithoutTmpfile(RekeyFaults):
@@ -209,22 +107,12 @@ class Recipients(RecipientsCase, FaultCase):
         self.check_new()
 
     def test_full_disk(self):
-        if shutil.which("unshare") is None or subprocess.run(
-                ["unshare", "-m", "true"], capture_output=True).returncode != 0:
-            self.skipTest("mounting a tmpfs is not permitted")
-        self.path("small").mkdir()
-        script = """mount -t tmpfs -o size=30m tmpfs small && cp f.paes small/ || exit
-            before=$(stat -f -c %f small)
-            "$@"
-            echo status=$?
-            ls -A small
-            cmp f.paes small/f.paes || echo changed
-            test $before = $(stat -f -c %f small) || echo occupied"""
         for flags in ([], ["--new-key"], ["--verify"]):
             with self.subTest(flags=flags):
                 done = subprocess.run(
-                    ["unshare", "-m", "bash", "-c", script, "bash", BIN, *self.args[:-1], *flags,
-                     "small/f.paes"], cwd=self.dir, env=environment(), capture_output=True, timeout=60)
+                    [*on_small_disk("30m", "f.paes", "f.paes"), BIN, *self.args[:-1], *flags,
+                     "small/f.paes"], cwd=self.dir, env=environment(), capture_output=True,
+                    timeout=60)
                 self.assertEqual(done.stdout.decode().split(), ["status=1", "f.paes"], done.stderr)
                 self.assertIn(b"No space left", done.stderr)
 
@@ -235,17 +123,12 @@ class Recipients(RecipientsCase, FaultCase):
             self.check_new()
 
     def test_writes_while_the_new_file_is_synced_are_kept(self):
-        if strace_reason():
-            self.skipTest(strace_reason())
         for change in ("printf more >> f.paes", "printf X | dd of=f.paes bs=1 seek=99 conv=notrunc",
                        "chmod 600 f.paes"):
             with self.subTest(change=change):
                 self.write("f.paes", self.sealed)
                 self.path("f.paes").chmod(0o644)
-                done = subprocess.Popen(["bash", "-c", f"sleep 1; {change}"], cwd=self.dir,
-                                        stderr=subprocess.DEVNULL)
-                run = Strace(self, *self.args, inject=["fsync:delay_enter=2500000:when=1"])
-                done.wait()
+                run = self.pause("fsync", 1, lambda: self.shell(change), *self.args)
                 self.assertEqual(run.done.returncode, 1, run.done.stderr)
                 self.assertRegex(run.done.stderr.decode(), "it was (written to|changed) while")
                 self.assertEqual(self.left_over(), [])

@@ -19,8 +19,9 @@ from faults import (
     restore_signals,
     sanitized,
 )
+from trees import read_tree
 
-WATCHED = 0.7  # seconds
+WATCHED = 0.4  # seconds
 LIMIT = 30
 TICK = os.sysconf("SC_CLK_TCK")
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
@@ -38,12 +39,18 @@ def peak_mib(process):
 
 
 class StoppedCase(FaultCase):
+    RUNS = (("encrypt", "f"), ("decrypt", "g.paes"))
+
+    def runs_and_signals(self):
+        return zip(self.RUNS * 2, [*SIGNALS, signal.SIGINT], strict=True)
+
     def setUp(self):
         super().setUp()
         self.plain = pattern(24 * MIB + 100)
         self.write("f", self.plain)
         self.ok("encrypt", *KEY, "-o", "g.paes", "f")
-        self.before = self.names()
+        self.write("old", b"precious")
+        self.before = read_tree(self.dir)
 
     def popen(self, *command, **kwargs):
         process = subprocess.Popen(
@@ -60,7 +67,7 @@ class StoppedCase(FaultCase):
         while cpu_seconds(process) != last:  # until it has done what it can
             self.assertLess(time.monotonic(), end, "it never waits")
             last = cpu_seconds(process)
-            time.sleep(0.2)
+            time.sleep(0.1)
         time.sleep(WATCHED)
         self.assertIsNone(process.poll())
         self.assertLess(cpu_seconds(process) - last, WATCHED / 10, "it spins")
@@ -72,29 +79,20 @@ class StoppedCase(FaultCase):
         begin = time.monotonic()
         self.assertEqual(process.wait(LIMIT), SIGNALS[number])
         self.assertLess(time.monotonic() - begin, LIMIT / 2)
-        self.assertEqual(self.names(), self.before)
+        self.assertEqual(process.stderr.read() if process.stderr else b"", b"")
+        self.assertTrue(read_tree(self.dir) == self.before, "a file was left or changed")
 
 
 class StoppedReader(StoppedCase):
-    RUNS = (("encrypt", "f"), ("decrypt", "g.paes"))
-
     def start_with_stopped_reader(self, verb, source, through_pipe):
         """Starts a run whose output goes to a stopped process, which would write it to `read`."""
         with open(self.path("read"), "wb") as read:
             reader = self.popen("cat", stdin=subprocess.PIPE, stdout=read)
-        self.before = self.names()
+        self.before = read_tree(self.dir)
         reader.send_signal(signal.SIGSTOP)
         stdin = self.popen("cat", source, stdout=subprocess.PIPE).stdout if through_pipe else None
-        process = self.popen(
-            BIN,
-            verb,
-            *KEY,
-            "-c",
-            "-" if through_pipe else source,
-            stdin=stdin,
-            stdout=reader.stdin,
-            stderr=subprocess.PIPE,
-        )
+        process = self.popen(BIN, verb, *KEY, "-c", "-" if through_pipe else source, stdin=stdin,
+                             stdout=reader.stdin, stderr=subprocess.PIPE)
         self.addCleanup(process.stderr.close)
         reader.stdin.close()
         if stdin:
@@ -116,7 +114,7 @@ class StoppedReader(StoppedCase):
                     self.assertTrue(read == self.plain, "wrong bytes")
 
     def test_signal_ends_a_run_that_waits_for_a_stopped_reader(self):
-        for (verb, source), number in zip(self.RUNS * 2, [*SIGNALS, signal.SIGINT], strict=True):
+        for (verb, source), number in self.runs_and_signals():
             with self.subTest(verb=verb, signal=number):
                 process, _ = self.start_with_stopped_reader(verb, source, number == signal.SIGINT)
                 self.check_idle(process)
@@ -128,7 +126,7 @@ class StoppedReader(StoppedCase):
         for i in range(400):
             self.write(f"t/{i:0200}", b"")
         self.ok("encrypt", "-q", "-r", *KEY, "--rm", "t")
-        self.before = self.names()
+        self.before = read_tree(self.dir)
         reading, writing = os.pipe()
         self.addCleanup(os.close, reading)
         process = self.popen(BIN, "verify", "-q", "-r", "--json", *KEY, "t", stdout=writing)
@@ -140,29 +138,16 @@ class StoppedReader(StoppedCase):
 class StoppedWriter(StoppedCase):
     def start_with_stopped_writer(self, verb, source, *flags):
         """Starts a run whose input comes from a process that stops after 3 MiB."""
-        writer = self.popen(
-            "sh",
-            "-c",
-            'head -c 3145728 "$0"; kill -STOP $$; tail -c +3145729 "$0"',
-            source,
-            stdout=subprocess.PIPE,
-        )
-        process = self.popen(
-            BIN,
-            verb,
-            *KEY,
-            *flags,
-            "-",
-            stdin=writer.stdout,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+        writer = self.popen("sh", "-c", 'head -c 3145728 "$0"; kill -STOP $$; tail -c +3145729 "$0"',
+                            source, stdout=subprocess.PIPE)
+        process = self.popen(BIN, verb, *KEY, *flags, "-", stdin=writer.stdout,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.addCleanup(process.stderr.close)
         writer.stdout.close()
         return process, writer
 
     def test_run_waits_for_a_stopped_writer(self):
-        for verb, source in (("encrypt", "f"), ("decrypt", "g.paes")):
+        for verb, source in self.RUNS:
             with self.subTest(verb=verb):
                 process, writer = self.start_with_stopped_writer(verb, source, "-o", "out")
                 self.check_idle(process)
@@ -176,10 +161,8 @@ class StoppedWriter(StoppedCase):
                 self.path("out").unlink()
 
     def test_signal_ends_a_run_that_waits_for_a_stopped_writer(self):
-        for (verb, source), number in zip(
-            (("encrypt", "f"), ("decrypt", "g.paes")) * 2, [*SIGNALS, signal.SIGINT], strict=True
-        ):
-            for flags in (["-o", "out"], ["-c"]):
+        for (verb, source), number in self.runs_and_signals():
+            for flags in (["-o", "out"], ["-f", "-o", "old"], ["-c"]):
                 with self.subTest(verb=verb, signal=number, flags=flags):
                     process, _ = self.start_with_stopped_writer(verb, source, *flags)
                     self.check_idle(process)

@@ -1,4 +1,4 @@
-"""A hundred processes at once in one folder: each gets what the threat model promises to two runs with
+"""Many processes at once in one folder: each gets what the threat model promises to two runs with
 one target, no data is lost, and no temporary is left."""
 
 import collections
@@ -10,8 +10,8 @@ import unittest
 from faults import BIN, KEY, FaultCase, environment, pattern, preloaded, restore_signals
 from support import LONG
 
-PROCESSES = 100
-IN_TREE = PROCESSES if LONG else 30  # each makes all files of the tree
+PROCESSES = 100 if LONG else 40
+IN_TREE = PROCESSES if LONG else 12  # each makes all files of the tree
 ROUNDS = 10 if LONG else 1
 LIMIT = 120
 # Waits until the other end of a pipe is closed, so that all begin together.
@@ -30,15 +30,10 @@ class Together(FaultCase):
     def at_once(self, *runs):
         """Runs paraes with the arguments of each of `runs`. Returns the statuses and the errors."""
         gate, opener = os.pipe()
+        wait = ["sh", "-c", WAIT.replace("$gate", str(gate)), "sh", BIN]
         processes = [
-            subprocess.Popen(
-                ["sh", "-c", WAIT.replace("$gate", str(gate)), "sh", BIN, *map(str, run)],
-                cwd=self.dir,
-                env=environment(**self.env),
-                stderr=subprocess.PIPE,
-                pass_fds=[gate],
-                preexec_fn=restore_signals,
-            )
+            subprocess.Popen([*wait, *map(str, run)], cwd=self.dir, env=environment(**self.env),
+                             stderr=subprocess.PIPE, pass_fds=[gate], preexec_fn=restore_signals)
             for run in runs
         ]
         for process in processes:
@@ -50,11 +45,8 @@ class Together(FaultCase):
             text = process.communicate(timeout=LIMIT)[1].decode()
             ends.append((process.returncode, text))
         self.assertEqual(self.left_over(), [])
-        print(
-            f"\n{self.id().split('.')[-2]} {' '.join(map(str, runs[0][:1]))}: "
-            f"{dict(collections.Counter(status for status, _ in ends))}",
-            flush=True,
-        )
+        statuses = collections.Counter(status for status, _ in ends)
+        print(f"\n{self.id()}: {dict(statuses)}", flush=True)
         return ends
 
     def check_one_wins(self, ends, statuses, says):
@@ -68,12 +60,15 @@ class Together(FaultCase):
                 self.assertRegex(text, rf"\Aparaes: [^\n]*({says})[^\n]*\n\Z")
         return winners[0]
 
+    def encrypt_at_once(self, *flags, target="out"):
+        """Encrypts each file to `target`, in which {i} is its number."""
+        return self.at_once(*(["encrypt", *flags, *KEY, "-o", target.format(i=i), f"f{i}"]
+                              for i in range(PROCESSES)))
+
     def test_different_files(self):
         self.path("out").mkdir()
         for _ in range(ROUNDS):
-            ends = self.at_once(
-                *(["encrypt", "-f", *KEY, "-o", f"out/f{i}", f"f{i}"] for i in range(PROCESSES))
-            )
+            ends = self.encrypt_at_once("-f", target="out/f{i}")
             self.assertEqual(set(ends), {(0, "")})
             self.assertEqual(len(os.listdir(self.path("out"))), PROCESSES)
         for i, data in enumerate(self.plain):
@@ -81,9 +76,7 @@ class Together(FaultCase):
 
     def test_one_target(self):
         for _ in range(ROUNDS):
-            ends = self.at_once(
-                *(["encrypt", *KEY, "-o", "out", f"f{i}"] for i in range(PROCESSES))
-            )
+            ends = self.encrypt_at_once()
             winner = self.check_one_wins(ends, {2}, "exists|appeared while")
             self.check_opens("out", self.plain[winner])
             self.path("out").unlink()
@@ -91,9 +84,7 @@ class Together(FaultCase):
     def test_one_target_with_f(self):
         self.write("out", b"old")
         for _ in range(ROUNDS):
-            ends = self.at_once(
-                *(["encrypt", "-f", *KEY, "-o", "out", f"f{i}"] for i in range(PROCESSES))
-            )
+            ends = self.encrypt_at_once("-f")
             self.assertEqual(set(ends), {(0, "")})
             self.assertIn(self.ok("decrypt", *KEY, "-c", "out"), self.plain)
 
@@ -109,11 +100,8 @@ class Together(FaultCase):
                     self.assertIn(0, {status for status, _ in ends})
                     self.assertLessEqual({status for status, _ in ends}, {0, 1})
                 else:
-                    self.check_one_wins(
-                        ends,
-                        {1, 2},
-                        "exists|appeared while|No such file|not the file that was read",
-                    )
+                    says = "exists|appeared while|No such file|not the file that was read"
+                    self.check_one_wins(ends, {1, 2}, says)
                 self.path("f.paes").unlink()
 
     def test_one_tree(self):

@@ -5,7 +5,6 @@ import hmac
 import itertools
 import json
 import os
-import re
 import resource
 import unittest
 
@@ -13,12 +12,12 @@ import tink
 from common import (
     KEYS,
     InteropCase,
-    flipped,
     in_hex,
     pattern,
     ranges_around,
     restore_signals,
     sanitized,
+    spread,
 )
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tink import json_proto_keyset_format, secret_key_access, streaming_aead
@@ -160,8 +159,8 @@ class Templates(TinkCase):
 class Parameters(TinkCase):
     def test_segment_hash_and_key_sizes_agree_with_tink(self):
         # A key value of 32 bytes derives keys of 16 and of 32 bytes.
-        for segment, hash_name, (length, derived) in itertools.product(
-                (64, 100, 4097, 65536), HASHES, ((16, 16), (32, 32), (32, 16))):
+        for segment, hash_name, (length, derived) in spread(itertools.product(
+                (64, 100, 4097, 65536), HASHES, ((16, 16), (32, 32), (32, 16))), 2):
             with self.subTest(segment=segment, hash=hash_name, length=length, derived=derived):
                 key = Key(segment, derived, hash_name, os.urandom(length))
                 flags, aead = self.keys(keyset(key))
@@ -214,13 +213,13 @@ class Parameters(TinkCase):
             for size in (bounds[-1] + 50, bounds[-1]):
                 data = pattern(size)
                 message = self.tink_seal(aead, data)
-                ranges = ranges_around(size, bounds)[::2]
+                ranges = spread(ranges_around(size, bounds), 6)
                 self.check_ranges(message, data, ranges, *flags)
 
     def test_info_states_sizes_and_segments(self):
         for key in (Key(100, 16), Key(4096, 32)):
             flags, aead = self.keys(keyset(key))
-            for size in key.sizes():
+            for size in spread(key.sizes(), 2):
                 with self.subTest(segment=key.segment, size=size):
                     self.write("m", self.tink_seal(aead, pattern(size)))
                     said = json.loads(self.ok("info", "--json", "--format", "tink",
@@ -235,8 +234,8 @@ class Parameters(TinkCase):
 
 class RawKeys(TinkCase):
     def test_raw_key_and_keyset_with_the_same_parameters_agree(self):
-        for segment, hash_name, (length, derived) in itertools.product(
-                (100, 4096), HASHES, ((16, 16), (32, 32), (32, 16))):
+        for segment, hash_name, (length, derived) in spread(itertools.product(
+                (100, 4096), HASHES, ((16, 16), (32, 32), (32, 16))), 2):
             with self.subTest(segment=segment, hash=hash_name, length=length, derived=derived):
                 key = Key(segment, derived, hash_name, KEYS[8 * length])
                 in_set, aead = self.keys(keyset(key))
@@ -326,37 +325,10 @@ class Damage(TinkCase):
         self.segments = [pattern(self.key.first), pattern(self.key.more), pattern(50)]
         self.message = self.tink_seal(self.aead, b"".join(self.segments))
 
-    def test_changed_or_moved_segments_are_refused(self):
-        message, s, h = self.message, self.key.segment, self.key.header
-        changed = {f"byte{at}": flipped(message, at)
-                   for at in (1, h - 1, h, s - 1, s, 2 * s - 1, 2 * s, len(message) - 1)}
-        header, first, second, last = (message[:h], message[h:s], message[s:2 * s],
-                                       message[2 * s:])
-        changed.update(dropped=header + first + last, extra=message + last,
-                       doubled=header + first + second + second + last,
-                       no_first=header + second + last)
-        self.refused(4, "", changed, *self.flags)
-        for at in (1, h - 1, h):
-            self.refused(4, "wrong key", {"m": flipped(message, at)}, *self.flags)
-
     def test_wrong_header_length_is_refused(self):
         for length in (0, 23, 25, 40, 255):
             changed = {"m": bytes([length]) + self.message[1:]}
             self.refused(4, f"header says that it has {length} bytes", changed, *self.flags)
-
-    def test_truncated_or_extended_messages_are_refused(self):
-        message, s, h = self.message, self.key.segment, self.key.header
-        # Whole segments without the last one are a truncated message as well.
-        cuts = {0, 1, h - 1, h, h + 1, h + 15, h + 16, s - 1, s, s + 1, s + 15, s + 16, 2 * s - 1,
-                2 * s, 2 * s + 1, 2 * s + 15, 2 * s + 16, len(message) - 1}
-        changed = {f"cut{at}": message[:at] for at in cuts}
-        for more in (1, 15, 16, s):
-            changed[f"more{more}"] = message + bytes(more)
-        self.refused(4, "", changed, *self.flags)
-
-    def test_wrong_key_is_refused(self):
-        flags, _ = self.keys(keyset(Key(256, 16)), "other")
-        self.refused(4, "wrong key", {"m": self.message}, *flags)
 
     def test_messages_sealed_by_hand_are_opened_by_tink(self):
         """Checks Key.seal(), on which the next tests rely."""
@@ -414,8 +386,8 @@ class SeveralKeys(TinkCase):
             flags, _ = self.keys(keyset(*keys))
             for key in keys:
                 _, aead = self.keys(keyset(key, primary=key.id), "alone")
-                for size in (0, 1, a, b, key.first - 1, key.first, key.first + 1,
-                             key.first + key.more, 2 * max(a, b) + 5):
+                for size in spread((0, 1, a, b, key.first - 1, key.first, key.first + 1,
+                                    key.first + key.more, 2 * max(a, b) + 5), 2):
                     with self.subTest(first=a, second=b, made_by=key.id):
                         data = pattern(size)
                         message = self.tink_seal(aead, data)
@@ -521,56 +493,6 @@ class SeveralKeys(TinkCase):
                            says="primary key")
 
 
-class Json(TinkCase):
-    """Keysets that are written in other ways than Tink's own."""
-
-    # The key needs '+' and '/' in base64.
-    KEY = Key(4096, 16, value=bytes.fromhex("fbfbeffffffffbfbeffffffffbfbefff"))
-
-    def rewritten(self):
-        text, value = keyset(self.KEY), self.KEY.json()["keyData"]["value"]
-        self.assertIn("+", value)
-        self.assertIn("/", value)
-        url = value.replace("+", "-").replace("/", "_")
-        longer = base64.b64encode(base64.b64decode(value) + b"\x78\x01").decode()  # unknown field
-        self.assertIn("=", longer)
-        snake = re.sub("[a-z]+[A-Z][A-Za-z]*(?=\":)",
-                       lambda name: re.sub("[A-Z]", lambda c: "_" + c[0].lower(), name[0]), text)
-        self.assertIn('"primary_key_id"', snake)
-        return {
-            "\\u002B": text.replace("+", "\\u002B"), "\\/": text.replace("/", "\\/"),
-            "all escaped": text.replace(value, "".join(f"\\u{ord(c):04x}" for c in value)),
-            "name escaped": text.replace('"value"', '"v\\u0061lue"'),
-            "url": text.replace(value, url), "no padding": text.replace(value, longer.rstrip("=")),
-            "padding": text.replace(value, longer.replace("=", "\\u003d")),
-            "snake_case": snake, "indented": json.dumps(json.loads(text), indent=4),
-        }
-
-    def test_keysets_in_any_json_hold_the_key_that_tink_reads(self):
-        for name, text in self.rewritten().items():
-            with self.subTest(name):
-                flags, aead = self.keys(text)
-                self.check_both_ways(aead, {"f": pattern(5000)}, *flags)
-
-    def test_keysets_that_tink_refuses_are_refused(self):
-        text = keyset(self.KEY)
-        for name, changed in {
-            "large id": text.replace(": 1", f": {(1 << 32) + 1}"),
-            "fraction": text.replace(": 1", ": 1.5"), "negative": text.replace(": 1", ": -1"),
-            "twice": text.replace('"value"', '"value": "AAAA", "value"'),
-            "text after": text + "x", "zero byte after": text + "\0", "more after": text + "\0{}",
-            "status": text.replace("ENABLED", "enabled"),
-        }.items():
-            with self.subTest(name):
-                self.assertNotEqual(changed, text)
-                with self.assertRaises(tink.TinkError):
-                    json_proto_keyset_format.parse(changed, secret_key_access.TOKEN).primitive(
-                        streaming_aead.StreamingAead)
-                self.write("keyset", changed.encode())
-                self.fails(2, "encrypt", "--format", "tink", "--key-file", "keyset", "-",
-                           says="keyset")
-
-
 class BadKeysets(TinkCase):
     def refuses(self, text, *secrets, says="keyset"):
         """Expects exit 2, and no eight characters of a secret in the output."""
@@ -635,23 +557,16 @@ class BadKeysets(TinkCase):
         self.refuses(text)
 
     def test_damaged_keysets_are_refused(self):
+        # Damage to JSON and base64: unit.TinkKeyset.
         key = Key(4096, 16)
         text = keyset(key)
         value = key.json()["keyData"]["value"]
         for name, changed in {
-            "cut": text[:-1], "cut in the value": text[:text.index(value) + 9],
-            "cut after the value": text[:text.index(value) + len(value) + 1], "more": text + "}",
-            "no base64": text.replace(value, "!" + value[1:]),
-            "short base64": text.replace(value, value[:-1]),
             "no message": text.replace(value, base64.b64encode(b"\xff" * 24).decode()),
             "cut message": text.replace(value, base64.b64encode(
                 base64.b64decode(value)[:-1]).decode()),
-            "no value": text.replace("value", "velue"),
             "no status": text.replace("status", "stetus"),
-            "number": text.replace(f'"{value}"', "12345678"),
-            "null": text.replace(f'"{value}"', "null"), "list": f"[{text}]",
-            "quotes": text.replace('"', "'"), "text": json.dumps(text),
-            "binary": b"\x08\x01\x12" + text.encode(),
+            "text": json.dumps(text), "binary": b"\x08\x01\x12" + text.encode(),
         }.items():
             with self.subTest(name):
                 self.check(changed, key, says="key")

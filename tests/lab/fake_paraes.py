@@ -19,24 +19,10 @@ import json
 import os
 import sys
 
-PHASES = (
-    "read",
-    "key_expansion",
-    "host_to_device",
-    "kernel",
-    "device_to_host",
-    "write",
-    "scatter",
-    "gather",
-)
-GPU = {
-    "id": "cuda:0",
-    "name": "Formula GPU",
-    "memory": 1 << 33,
-    "driver": "1",
-    "compiler": "1",
-    "target": "sm_0",
-}
+PHASES = ("read", "key_expansion", "host_to_device", "kernel", "device_to_host", "write",
+          "scatter", "gather")
+GPU = {"id": "cuda:0", "name": "Formula GPU", "memory": 1 << 33, "driver": "1", "compiler": "1",
+       "target": "sm_0"}
 
 
 def serial_ns(kernel: str, size: int, direction: str, bits: int) -> float:
@@ -53,35 +39,23 @@ def devices() -> dict:
     return {"cpu": {"model": "Formula 1", "features": []}, "kernels": [], "devices": listed}
 
 
-def rows(flags: dict) -> list:
-    ranks = int(os.environ.get("FAKE_RANKS", "1"))
-    found = []
-    size = int(flags["--size"])
-    for device in flags["--device"].split(","):
-        for kernel in flags["--kernel"].split(","):
-            for bits in map(int, flags["--key-bits"].split(",")):
-                for direction in flags["--direction"].split(","):
-                    for threads in (
-                        map(int, flags["--threads"].split(",")) if device == "cpu" else [0]
-                    ):
-                        for place in flags.get("--key-expansion", "host").split(","):
-                            for executor in executors(flags, threads):
-                                found.append(
-                                    one(
-                                        flags["--scope"],
-                                        device,
-                                        kernel,
-                                        bits,
-                                        direction,
-                                        threads,
-                                        executor,
-                                        ranks,
-                                        size,
-                                        place,
-                                    )
-                                )
+def rows(flags: dict, ranks: int) -> list:
+    def values(flag: str, usual: str | None = None) -> list:
+        return (flags[flag] if usual is None else flags.get(flag, usual)).split(",")
+
+    found = [
+        one(flags["--scope"], device, kernel, int(bits), direction, threads, executor, ranks,
+            int(flags["--size"]), place)
+        for device in values("--device")
+        for kernel in values("--kernel")
+        for bits in values("--key-bits")
+        for direction in values("--direction")
+        for threads in (map(int, values("--threads")) if device == "cpu" else [0])
+        for place in values("--key-expansion", "host")
+        for executor in executors(flags, threads)
+    ]
     if "--group-threads" in flags:
-        found = [grouped(row, int(n)) for n in flags["--group-threads"].split(",") for row in found]
+        found = [grouped(row, int(n)) for n in values("--group-threads") for row in found]
     return found
 
 
@@ -172,7 +146,7 @@ def main(arguments: list) -> int:
         "schema": 1,
         "seed": 7,
         "context": {"cpu": "Formula 1", "threads": 4, "gpus": [GPU]},
-        "results": rows(flags),
+        "results": rows(flags, int(os.environ.get("FAKE_RANKS", "1"))),
         "skipped": [],
     }
     with open(flags["--json"], "w") as file:

@@ -104,6 +104,11 @@ def loaded(*rows: dict[str, Any], **context: Any) -> bench.Report:
     return bench.from_object(report(*rows, **context), "synthetic")
 
 
+def merged(*reports: dict[str, Any]) -> bench.Report:
+    """Return the report of several JSON objects, as of several files."""
+    return bench.merge([bench.from_object(r, f"file {i}") for i, r in enumerate(reports)])
+
+
 def written(path: Path, *rows: dict[str, Any], **context: Any) -> Path:
     """Write a report with these rows to `path`; return `path`."""
     path.write_text(json.dumps(report(*rows, **context)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from synthetic import loaded, report, row
+from synthetic import loaded, row
 
-from paraes.lab import analysis, throughput
+from paraes.lab import analysis, bench, throughput
 from paraes.lab.analysis.rows import absent_devices
 from paraes.lab.analysis.throughput import throughput_figures
 from paraes.lab.document import Bullets, Estimate, Missing
@@ -164,11 +164,9 @@ def absent(device="cuda:0", **axes):
 
 
 def test_an_absent_device_is_named_once_with_the_reason():
-    from paraes.lab import bench
-
     rows = (row(bytes=1024, energy_joules=1.0), row(bytes=4096), row(bytes=1024, scope="file"))
     skipped = tuple(absent(scope=s) for s in ("memory", "transfer", "memory"))
-    rep = bench.from_object(report(*rows, skipped=skipped), "x")
+    rep = loaded(*rows, skipped=skipped)
     document = analysis.document(rep)
     assert document.sections[0].blocks[-1] == Bullets(["No rows of cuda:0: no driver."])
     for t in document.tables():
@@ -178,11 +176,9 @@ def test_an_absent_device_is_named_once_with_the_reason():
 
 
 def test_a_device_with_rows_in_one_scope_is_not_absent():
-    from paraes.lab import bench
-
     there = row(device="cuda:0", threads=0, scope="transfer")
     skipped = (absent(scope="memory"), absent("cpu", scope="transfer"))
-    rep = bench.from_object(report(there, skipped=skipped), "x")
+    rep = loaded(there, skipped=skipped)
     assert absent_devices(rep) == []
 
 
@@ -222,10 +218,8 @@ def test_energy_is_tabulated_or_its_absence_explained():
 
 
 def test_skipped_rows_are_listed_by_reason():
-    from paraes.lab import bench
-
     skip = {k: v for k, v in row().items() if k in bench.AXES} | {"reason": "no such GPU"}
-    rep = bench.from_object(report(row(), skipped=(skip, skip)), "x")
+    rep = loaded(row(), skipped=(skip, skip))
     assert table(rep, "skipped").rows[0][:2] == ["no such GPU", 2]
 
 

@@ -24,141 +24,67 @@ def good(tmp_path):
 
 
 GIVE = "give a file that `paraes bench --json FILE` wrote"
+# What was typed, the status, and the line on standard error.
 GOLDEN = [
-    (
-        ["report"],
-        2,
-        "the following arguments are required: RESULTS.json (see paraes-lab report --help)",
-    ),
-    (["frobnicate"], 2, "argument VERB: invalid choice: 'frobnicate'"),
-    (
-        ["reproduce", "nobody-1999", "-o", "{tmp}/x"],
-        2,
-        "no paper 'nobody-1999'; there are moreira-2026, tybusch-2014, luken-2009, pousa-2011, "
-        "pousa-2014, soares, all",
-    ),
-    (
-        ["reproduce", "soares", "-o", "{tmp}/x", "--paraes", "{tmp}/none"],
-        2,
-        "--paraes: {tmp}/none is not a program that can be run",
-    ),
-    (
-        ["reproduce", "soares", "-o", "{tmp}/x", "--max-size", "lots"],
-        2,
-        "argument --max-size: 'lots' is not a size; write 64K, 1MiB or 1000000 "
-        "(see paraes-lab reproduce --help)",
-    ),
-    (
-        ["reproduce", "soares", "-o", "{tmp}/x", "--samples", "0"],
-        2,
-        "argument --samples: '0' is not a whole number of at least 1 "
-        "(see paraes-lab reproduce --help)",
-    ),
-    (
-        ["reproduce", "pousa-2011", "-o", "{tmp}/x", "--ranks", "1,2"],
-        2,
-        "argument --ranks: '1,2': numbers of ranks must be at least 2 "
-        "(see paraes-lab reproduce --help)",
-    ),
-    (
-        ["report", "{tmp}/none.json", "-o", "{tmp}/x.html"],
-        1,
-        "{tmp}/none.json: cannot read: No such file or directory; "
-        "`paraes bench --json {tmp}/none.json` writes one",
-    ),
-    (
-        ["report", "{tmp}/text.json", "-o", "{tmp}/x.html"],
-        1,
-        "{tmp}/text.json: is not JSON (Expecting value: line 1 column 1 (char 0)); " + GIVE,
-    ),
-    (
-        ["report", "{tmp}/binary.json", "-o", "{tmp}/x.html"],
-        1,
-        "{tmp}/binary.json: is not JSON (it is not UTF-8 text); " + GIVE,
-    ),
-    (
-        ["report", "{tmp}/list.json", "-o", "{tmp}/x.html"],
-        1,
-        "{tmp}/list.json: expected an object, found []; " + GIVE,
-    ),
-    (
-        ["report", "{tmp}/schema.json", "-o", "{tmp}/x.html"],
-        1,
-        "{tmp}/schema.json: schema 9 is not supported (this paraes-lab reads 1); measure again "
-        "with a paraes of the same version, or update paraes-lab",
-    ),
-    (
-        ["report", "{tmp}/field.json", "-o", "{tmp}/x.html"],
-        1,
-        '{tmp}/field.json: results[1].threads: expected a whole number, found "2"; ' + GIVE,
-    ),
-    (
-        ["report", "{tmp}/lab.json", "-o", "{tmp}/x.html"],
-        1,
-        "{tmp}/lab.json: lab.parts[0].results: expected a list, found null; make the file again "
-        "with paraes-lab "
-        "reproduce",
-    ),
-    (
-        ["report", "{tmp}/good.json"],
-        2,
-        "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR, "
-        "--svg DIR or --pdf DIR",
-    ),
-    (["report", "{tmp}/good.json", "-o", "{tmp}"], 1, "{tmp}: is a folder; name a file"),
-    (
-        ["report", "{tmp}/other.json", "{tmp}/good.json", "--markdown", "{tmp}/./good.json"],
-        1,
-        "{tmp}/good.json: is an input, which would be lost; name another file",
-    ),
-    (
-        ["compare", "{tmp}/other.json", "{tmp}/good.json", "-o", "{tmp}/good.json"],
-        1,
-        "{tmp}/good.json: is an input, which would be lost; name another file",
-    ),
-    (
-        ["figure", "throughput", "{tmp}/good.json", "-o", "{tmp}/good.json"],
-        1,
-        "{tmp}/good.json: is an input, which would be lost; name another file",
-    ),
-    (
-        ["report", "{tmp}/good.json", "-o", "{tmp}/no/x.html"],
-        1,
-        "{tmp}/no/x.html: there is no folder {tmp}/no; make it first",
-    ),
-    (
-        ["report", "{tmp}/good.json", "-o", "{tmp}/x.html", "--csv", "{tmp}/good.json/x"],
-        1,
-        "{tmp}/good.json/x: {tmp}/good.json is not a folder; choose another place",
-    ),
-    (
-        ["reproduce", "soares", "-o", "{tmp}/good.json"],
-        1,
-        "{tmp}/good.json: {tmp}/good.json is not a folder; choose another place",
-    ),
-    (
-        ["report", "{tmp}/good.json", "-o", "{tmp}/x.html", "--clock", "fast"],
-        2,
-        "argument --clock: 'fast' is not a clock frequency in GHz, such as 3.7 "
-        "(see paraes-lab report --help)",
-    ),
-    (
-        ["compare", "{tmp}/good.json", "{tmp}/other.json"],
-        1,
-        "{tmp}/good.json and {tmp}/other.json have no row in common: measure both with the same "
-        "axes",
-    ),
-    (
-        ["figure", "pie", "{tmp}/good.json", "-o", "{tmp}/x.svg"],
-        2,
-        "argument FIGURE: invalid choice: 'pie'",
-    ),
-    (
-        ["figure", "throughput", "{tmp}/good.json", "--direction", "decrypt", "-o", "{tmp}/x.svg"],
-        1,
-        "{tmp}/good.json: no rows of ecb, 128-bit keys, decrypt; choose with --mode, --key-bits, "
-        "--direction, --threads",
-    ),
+    ("report", 2,
+     "the following arguments are required: RESULTS.json (see paraes-lab report --help)"),
+    ("frobnicate", 2, "argument VERB: invalid choice: 'frobnicate'"),
+    ("reproduce nobody-1999 -o {tmp}/x", 2,
+     "no paper 'nobody-1999'; there are moreira-2026, tybusch-2014, luken-2009, pousa-2011, "
+     "pousa-2014, soares, all"),
+    ("reproduce soares -o {tmp}/x --paraes {tmp}/none", 2,
+     "--paraes: {tmp}/none is not a program that can be run"),
+    ("reproduce soares -o {tmp}/x --max-size lots", 2,
+     "argument --max-size: 'lots' is not a size; write 64K, 1MiB or 1000000 (see paraes-lab "
+     "reproduce --help)"),
+    ("reproduce soares -o {tmp}/x --samples 0", 2,
+     "argument --samples: '0' is not a whole number of at least 1 (see paraes-lab reproduce "
+     "--help)"),
+    ("reproduce pousa-2011 -o {tmp}/x --ranks 1,2", 2,
+     "argument --ranks: '1,2': numbers of ranks must be at least 2 (see paraes-lab reproduce "
+     "--help)"),
+    ("report {tmp}/none.json -o {tmp}/x.html", 1,
+     "{tmp}/none.json: cannot read: No such file or directory; `paraes bench --json "
+     "{tmp}/none.json` writes one"),
+    ("report {tmp}/text.json -o {tmp}/x.html", 1,
+     "{tmp}/text.json: is not JSON (Expecting value: line 1 column 1 (char 0)); " + GIVE),
+    ("report {tmp}/binary.json -o {tmp}/x.html", 1,
+     "{tmp}/binary.json: is not JSON (it is not UTF-8 text); " + GIVE),
+    ("report {tmp}/list.json -o {tmp}/x.html", 1,
+     "{tmp}/list.json: expected an object, found []; " + GIVE),
+    ("report {tmp}/schema.json -o {tmp}/x.html", 1,
+     "{tmp}/schema.json: schema 9 is not supported (this paraes-lab reads 1); measure again "
+     "with a paraes of the same version, or update paraes-lab"),
+    ("report {tmp}/field.json -o {tmp}/x.html", 1,
+     '{tmp}/field.json: results[1].threads: expected a whole number, found "2"; ' + GIVE),
+    ("report {tmp}/lab.json -o {tmp}/x.html", 1,
+     "{tmp}/lab.json: lab.parts[0].results: expected a list, found null; make the file again "
+     "with paraes-lab reproduce"),
+    ("report {tmp}/good.json", 2,
+     "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR, "
+     "--svg DIR or --pdf DIR"),
+    ("report {tmp}/good.json -o {tmp}", 1, "{tmp}: is a folder; name a file"),
+    ("report {tmp}/other.json {tmp}/good.json --markdown {tmp}/./good.json", 1,
+     "{tmp}/good.json: is an input, which would be lost; name another file"),
+    ("compare {tmp}/other.json {tmp}/good.json -o {tmp}/good.json", 1,
+     "{tmp}/good.json: is an input, which would be lost; name another file"),
+    ("figure throughput {tmp}/good.json -o {tmp}/good.json", 1,
+     "{tmp}/good.json: is an input, which would be lost; name another file"),
+    ("report {tmp}/good.json -o {tmp}/no/x.html", 1,
+     "{tmp}/no/x.html: there is no folder {tmp}/no; make it first"),
+    ("report {tmp}/good.json -o {tmp}/x.html --csv {tmp}/good.json/x", 1,
+     "{tmp}/good.json/x: {tmp}/good.json is not a folder; choose another place"),
+    ("reproduce soares -o {tmp}/good.json", 1,
+     "{tmp}/good.json: {tmp}/good.json is not a folder; choose another place"),
+    ("report {tmp}/good.json -o {tmp}/x.html --clock fast", 2,
+     "argument --clock: 'fast' is not a clock frequency in GHz, such as 3.7 (see paraes-lab "
+     "report --help)"),
+    ("compare {tmp}/good.json {tmp}/other.json", 1,
+     "{tmp}/good.json and {tmp}/other.json have no row in common: measure both with the same axes"),
+    ("figure pie {tmp}/good.json -o {tmp}/x.svg", 2, "argument FIGURE: invalid choice: 'pie'"),
+    ("figure throughput {tmp}/good.json --direction decrypt -o {tmp}/x.svg", 1,
+     "{tmp}/good.json: no rows of ecb, 128-bit keys, decrypt; choose with --mode, --key-bits, "
+     "--direction, --threads"),
 ]
 
 
@@ -173,7 +99,7 @@ def test_errors_are_one_line_and_leave_no_files(tmp_path, good, lab, arguments, 
     (tmp_path / "lab.json").write_text(json.dumps(report() | {"lab": damaged}))
     written(tmp_path / "other.json", row(kernel="ttable"))
     before = sorted(p.name for p in tmp_path.iterdir())
-    got, out, err = lab(*[a.replace("{tmp}", str(tmp_path)) for a in arguments])
+    got, out, err = lab(*arguments.replace("{tmp}", str(tmp_path)).split())
     assert got == status
     assert out == ""
     assert len(err.splitlines()) == 1
@@ -205,24 +131,10 @@ def test_report_keeps_the_old_file_on_a_full_disk(tmp_path, good, lab, monkeypat
 
 
 def test_report_writes_every_requested_format(tmp_path, good, lab):
-    status, out, err = lab(
-        "report",
-        good,
-        "-o",
-        tmp_path / "r.html",
-        "--markdown",
-        tmp_path / "r.md",
-        "--latex",
-        tmp_path / "r.tex",
-        "--csv",
-        tmp_path / "csv",
-        "--png",
-        tmp_path / "png",
-        "--svg",
-        tmp_path / "svg",
-        "--clock",
-        "3.7",
-    )
+    outputs = {"-o": "r.html", "--markdown": "r.md", "--latex": "r.tex"}
+    outputs |= {"--csv": "csv", "--png": "png", "--svg": "svg"}
+    flags = [word for flag, name in outputs.items() for word in (flag, tmp_path / name)]
+    status, out, err = lab("report", good, *flags, "--clock", "3.7")
     assert (status, out, err) == (0, "", "")
     assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "r.md").read_text().startswith("# paraes bench")
@@ -326,9 +238,7 @@ def test_figures_of_a_report_have_the_width_that_was_asked_for(tmp_path, good, l
 
 
 def test_report_of_a_reproduction_is_the_same_page(fake, tmp_path, lab):
-    status, out, err = lab(
-        "reproduce", "soares", "--quick", "-o", tmp_path / "out", "--paraes", fake / "paraes"
-    )
+    status, out, err = lab("reproduce", "soares", "--quick", "-o", tmp_path / "out")
     assert status == 0, err
     assert "0.1955" in out and "Of 7 claims, " in out and "Claims of the papers" in out
     first = (tmp_path / "out" / "report.html").read_text()
@@ -339,24 +249,14 @@ def test_report_of_a_reproduction_is_the_same_page(fake, tmp_path, lab):
 def test_reproduce_fails_if_outputs_are_wrong(fake, tmp_path, lab):
     text = (fake / "paraes").read_text().replace('"verified": True', '"verified": False')
     (fake / "paraes").write_text(text)
-    status, _, err = lab(
-        "reproduce", "soares", "--quick", "-o", tmp_path / "out", "--paraes", fake / "paraes"
-    )
+    status, _, err = lab("reproduce", "soares", "--quick", "-o", tmp_path / "out")
     assert status == 1
     assert "15 rows are WRONG" in err
 
 
 def test_reproduce_refuses_a_missing_device(fake, tmp_path, lab):
-    status, out, err = lab(
-        "reproduce",
-        "soares",
-        "-o",
-        tmp_path / "out",
-        "--paraes",
-        fake / "paraes",
-        "--device",
-        "hip:0",
-    )
+    arguments = ("reproduce", "soares", "-o", tmp_path / "out", "--paraes", fake / "paraes")
+    status, out, err = lab(*arguments, "--device", "hip:0")
     assert (status, out) == (2, "")
     assert err == "paraes-lab: --device hip:0: no hip here (available: cpu, cuda:0)\n"
     assert not (tmp_path / "out").exists()

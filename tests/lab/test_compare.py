@@ -95,17 +95,14 @@ def test_measurements_one_after_the_other_decide_nothing():
 
 def test_turns_of_one_second_are_told_apart():
     # Calls shorter than a second have one time; `turn` orders them.
-    a = runs(*[[row(ns=10.0)] for _ in range(8)], step=0)
-    b = runs(*[[row(ns=5.0)] for _ in range(8)], step=0)
-    for i in range(8):
-        a["runs"][i]["turn"] = 2 * i
-        b["runs"][i]["turn"] = 2 * i + 1
-    one, other = bench.from_object(a, "a"), bench.from_object(b, "b")
-    assert compare.comparison(one, other).lines[0].verdict == "faster"
-    for i in range(8):
-        a["runs"][i]["turn"], b["runs"][i]["turn"] = i, 8 + i
-    one, other = bench.from_object(a, "a"), bench.from_object(b, "b")
-    assert compare.comparison(one, other).lines[0].verdict == "undecided"
+    in_turns, in_a_row = (lambda i, b: 2 * i + b), (lambda i, b: 8 * b + i)
+    for turn_of, word in ((in_turns, "faster"), (in_a_row, "undecided")):
+        both = [runs(*[[row(ns=ns)] for _ in range(8)], step=0) for ns in (10.0, 5.0)]
+        for b, whole in enumerate(both):
+            for i, run in enumerate(whole["runs"]):
+                run["turn"] = turn_of(i, b)
+        (line,) = compare.comparison(*[bench.from_object(whole, "x") for whole in both]).lines
+        assert line.verdict == word
 
 
 def test_the_level_is_shared_by_all_rows():

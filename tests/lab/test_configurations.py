@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from synthetic import loaded, processes, report, row, runs
+from synthetic import loaded, merged, processes, report, row, runs
 
 from paraes.lab import analysis, bench
 from paraes.lab.configurations import group, medians_of, ratio_of, units_of
@@ -50,9 +50,7 @@ def test_one_wrong_process_makes_the_configuration_wrong():
 
 
 def test_rows_of_two_programs_are_two_configurations():
-    one = bench.from_object(runs([row()], git="1111111"), "a")
-    two = bench.from_object(runs([row()], git="2222222"), "b")
-    found = group(bench.merge([one, two]))
+    found = group(merged(runs([row()], git="1111111"), runs([row()], git="2222222")))
     assert [r.build for r in found.rows] == ["1111111", "2222222"]
 
 
@@ -83,12 +81,10 @@ def test_one_configuration_has_one_speedup_from_the_calls_that_measured_both():
         (0, [row(ns=900.0)]),  # another call, in which the machine was slow
         (0, [row(ns=20.0), row(ns=12.0, threads=2)]),
     ]
-    rows = group(bench.from_object(reproduction(*parts), "x")).rows
-    (found,) = scalings(rows)
+    whole = bench.from_object(reproduction(*parts), "x")
+    (found,) = scalings(group(whole).rows)
     assert found.points[1].speedup == pytest.approx(10 / 6)
-    tables = {
-        t.name: t for t in analysis.document(bench.from_object(reproduction(*parts), "x")).tables()
-    }
+    tables = {t.name: t for t in analysis.document(whole).tables()}
     lines = [line for line in tables["scaling"].rows if line[1] == 2]
     assert len(lines) == 1 and lines[0][3].value == pytest.approx(10 / 6)
 
@@ -181,9 +177,6 @@ def test_rivals_of_8_processes_are_decided_for_many_rows():
 
 @pytest.mark.parametrize("context", [{"git": "1234567", "dirty": True}, {"git": None}])
 def test_files_of_changed_or_unknown_trees_are_programs_of_their_own(context):
-    both = bench.merge(
-        [bench.from_object(report(row(ns=ns), **context), f"{ns}.json") for ns in (1.0, 2.0)]
-    )
-    found = group(both).rows
+    found = group(merged(*[report(row(ns=ns), **context) for ns in (1.0, 2.0)])).rows
     assert [r.median_ns for r in found] == [1, 2]
     assert len({r.build for r in found}) == 2

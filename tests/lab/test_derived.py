@@ -17,6 +17,7 @@ from paraes.lab.derived import (
 )
 from paraes.lab.document import Missing
 
+NO_CIPHER = {"kernel": None, "mode": None, "key_bits": None, "direction": None}
 COUNTS = {"cycles": 2000.0, "instructions": 6000.0, "cache_misses": 8.0}
 
 
@@ -87,7 +88,7 @@ def test_cycles_per_byte_have_a_reason_where_they_are_undefined(axes, word):
 
 
 def test_percent_of_roof_is_of_the_copy_of_equal_size_and_threads():
-    copy = {"rival": "memcpy", "kernel": None, "mode": None, "key_bits": None, "direction": None}
+    copy = {"rival": "memcpy", **NO_CIPHER}
     rows = loaded(
         row(ns=2000.0),
         row(ns=500.0, **copy),
@@ -100,7 +101,7 @@ def test_percent_of_roof_is_of_the_copy_of_equal_size_and_threads():
 
 
 def test_roof_of_a_file_is_copy_threads_with_as_many_threads_or_else_cp():
-    copy = {"kernel": None, "mode": None, "key_bits": None, "direction": None, "scope": "file"}
+    copy = {"scope": "file", **NO_CIPHER}
     ours = [
         row(ns=2000.0, scope="file", threads=threads, direction=direction)
         for threads in (1, 2)
@@ -128,7 +129,7 @@ def test_roof_of_a_file_is_copy_threads_with_as_many_threads_or_else_cp():
 
 
 def test_percent_of_roof_and_cycles_have_the_interval_of_their_samples():
-    copy = {"rival": "memcpy", "kernel": None, "mode": None, "key_bits": None, "direction": None}
+    copy = {"rival": "memcpy", **NO_CIPHER}
     ours = row(samples_ns=[2000.0] * 5 + [2500.0] * 4)
     rows = loaded(ours, row(samples_ns=[500.0] * 9, **copy)).rows
     known = percent_of_roof(rows[0], rows)
@@ -139,13 +140,7 @@ def test_percent_of_roof_and_cycles_have_the_interval_of_their_samples():
 
 
 def test_an_overlapped_copy_is_no_roof_of_a_row_without_overlap():
-    copy = {
-        "rival": "pinned-copy",
-        "kernel": None,
-        "mode": None,
-        "key_bits": None,
-        "direction": None,
-    }
+    copy = {"rival": "pinned-copy", **NO_CIPHER}
     axes = {"device": "cuda:0", "threads": 0, "scope": "transfer"}
     rows = loaded(
         row(ns=2e3, **axes), row(ns=1e3, overlap=True, **copy, **axes), row(ns=5e2, **copy, **axes)

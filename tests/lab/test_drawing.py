@@ -44,6 +44,11 @@ def texts_of(root):
     return ["".join(t.itertext()) for t in root.iter(f"{SVG}text")]
 
 
+def tooltips_of(root):
+    """Return the texts of all points."""
+    return [t.text for use in root.iter(f"{SVG}use") for t in use.iter(f"{SVG}title")]
+
+
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_svg_of_a_page_has_only_variables_for_colours_and_ids_of_its_own(layout):
     text = drawing.page_svg(figure(line("a"), line("b", 2, "paper")), layout, "-x")
@@ -71,7 +76,7 @@ def test_every_variable_has_a_colour_in_both_themes():
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_every_point_has_a_tooltip_with_value_and_interval(layout):
     root = svg_of(figure(line("a"), line("b", 3)), layout)
-    titles = [t.text for use in root.iter(f"{SVG}use") for t in use.iter(f"{SVG}title")]
+    titles = tooltips_of(root)
     assert len(titles) == 2 * len(SIZES)
     assert "a: 1 KiB, 100 [90; 110]" in titles
     assert "b: 32 MiB, 315 [284; 346]" in titles
@@ -135,14 +140,14 @@ def test_a_lone_roof_does_not_stretch_the_axis():
     assert high < 1.5 * alone[1]
     root = svg_of(figure(*lines, roof))
     assert any(text.startswith("↑ (memcpy): 1050000") for text in texts_of(root))
-    titles = [t.text for use in root.iter(f"{SVG}use") for t in use.iter(f"{SVG}title")]
+    titles = tooltips_of(root)
     assert len(titles) == 2 * len(SIZES)  # the roof's points are out of sight
 
 
 def test_a_roof_just_above_the_lines_is_in_sight():
     roof = line("(memcpy)", 3.5, "roof")
     root = svg_of(figure(line("aes", 1), line("other", 3), roof))
-    titles = [t.text for use in root.iter(f"{SVG}use") for t in use.iter(f"{SVG}title")]
+    titles = tooltips_of(root)
     assert len(titles) == 3 * len(SIZES)
     assert "(memcpy)" in texts_of(root)
 
@@ -152,7 +157,7 @@ def test_a_roof_below_the_lines_stays_in_sight():
     drawn = figure(line("aes", 1), line("other", 1.2), roof)
     low, _ = drawing._y_span(drawn)
     assert low <= min(roof.y)
-    titles = [t.text for use in svg_of(drawn).iter(f"{SVG}use") for t in use.iter(f"{SVG}title")]
+    titles = tooltips_of(svg_of(drawn))
     assert len(titles) == 3 * len(SIZES)
 
 
@@ -164,7 +169,7 @@ def test_an_axis_without_a_power_of_two_has_numbers_all_the_same():
 def test_times_have_units_in_ticks_and_tooltips():
     times = Series("aes", [1024.0, 1 << 20], [1.62e-5, 0.0228])
     root = svg_of(figure(times, y=Axis("time", "log", "s")))
-    titles = [t.text for use in root.iter(f"{SVG}use") for t in use.iter(f"{SVG}title")]
+    titles = tooltips_of(root)
     assert titles == ["aes: 1 KiB, 16.2 µs", "aes: 1 MiB, 22.8 ms"]
     assert "1 ms" in texts_of(root)
 

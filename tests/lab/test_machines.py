@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from synthetic import CONTEXT, report, row
+from synthetic import CONTEXT, loaded, merged, report, row
 
-from paraes.lab import analysis, bench, throughput
+from paraes.lab import analysis, throughput
 from paraes.lab.document import Column, Missing, Paragraph, Section, Table, beside
 from paraes.lab.machines import build_of, machine_of
 
@@ -65,12 +65,7 @@ def two_machines(*rows_of_second, **changes):
     other = NODE | {"cpu_id": "AuthenticAMD family 26 model 2 stepping 1"} | changes
     first = [row(ns=1000.0, bytes=n, mode="ctr") for n in (1024, 4096)]
     second = rows_of_second or [row(ns=500.0, bytes=n, mode="ctr") for n in (1024, 4096)]
-    return bench.merge(
-        [
-            bench.from_object(report(*first, **NODE), "a.json"),
-            bench.from_object(report(*second, **other), "b.json"),
-        ]
-    )
+    return merged(report(*first, **NODE), report(*second, **other))
 
 
 FIRST = "AMD EPYC AuthenticAMD family 25 model 17 stepping 1, 4 cores, 24 GiB, KVM"
@@ -129,7 +124,7 @@ def test_figure_throughput_draws_every_row():
         row(mode="ctr", kernel="aesni", device="cuda:0", threads=0, group_threads=128),
         row(mode="ctr", kernel="aesni", device="cuda:0", threads=0, group_threads=256),
     ]
-    rep = bench.from_object(report(*rows), "x")
+    rep = loaded(*rows)
     assert {s.name for s in throughput.figure(rep).series} >= {"aesni", "aesni, 2 ranks"}
     assert sum(len(s.x) for s in throughput.figure(rep).series) == 4
     two = throughput.figure(rep, threads=2)
@@ -137,11 +132,9 @@ def test_figure_throughput_draws_every_row():
 
 
 def test_the_clocks_and_microcodes_of_one_machine_stand_in_its_column():
-    both = bench.merge(
-        [
-            bench.from_object(report(row(), **NODE, clock_hz=3.6e9, microcode="0x1"), "a"),
-            bench.from_object(report(row(), **NODE, clock_hz=3.7e9, microcode="0x2"), "b"),
-        ]
+    both = merged(
+        report(row(), **NODE, clock_hz=3.6e9, microcode="0x1"),
+        report(row(), **NODE, clock_hz=3.7e9, microcode="0x2"),
     )
     (table,) = [t for t in analysis.document(both).tables() if t.name == "machine"]
     lines = {line[0]: line[1:] for line in table.rows}
@@ -155,7 +148,7 @@ def test_machines_of_one_label_keep_their_rows():
     other["context"]["cpu"] = "4 cores"
     other["context"]["cores"] = None
     other["context"]["threads"] = None
-    both = bench.merge([bench.from_object(named, "a"), bench.from_object(other, "b")])
+    both = merged(named, other)
     table = next(t for t in analysis.document(both).tables() if t.name == "machine")
     assert [c.title for c in table.columns] == ["", "4 cores", "4 cores (2)"]
     (line,) = next(t for t in analysis.document(both).tables() if t.name == "rows").rows
@@ -182,11 +175,6 @@ def test_figures_of_other_jobs_have_names_of_their_own():
     def one(mode):
         return [row(bytes=n, mode=mode) for n in (1024, 4096)]
 
-    both = bench.merge(
-        [
-            bench.from_object(report(*one("ctr"), machine="x"), "a"),
-            bench.from_object(report(*one("ecb"), machine="y"), "b"),
-        ]
-    )
+    both = merged(report(*one("ctr"), machine="x"), report(*one("ecb"), machine="y"))
     names = [figure.name for figure in analysis.document(both).figures()]
     assert len(names) == 2 == len(set(names))

@@ -1,4 +1,4 @@
-"""Medians, intervals, tests and fits: published values, exact counts, coverage, and scipy."""
+"""Medians, intervals, tests and fits: exact counts, coverage, and scipy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.optimize import brentq, lsq_linear, nnls
+from scipy.optimize import lsq_linear, nnls
 from scipy.stats import binom, median_abs_deviation, quantile_test
 from scipy.stats import bootstrap as scipy_bootstrap
 
 from paraes.lab import statistics
-from paraes.lab.scaling import fit_amdahl, fit_gustafson, karp_flatt
+from paraes.lab.scaling import fit_amdahl, fit_gustafson
 from paraes.lab.statistics import (
     bootstrap_medians,
     mad,
@@ -26,24 +26,6 @@ from paraes.lab.statistics import (
 )
 
 times = st.lists(st.floats(1, 1e6), min_size=1, max_size=40)
-
-
-@pytest.mark.parametrize(
-    ("n", "k", "coverage"),
-    # From the binomial distribution, see Conover, Practical Nonparametric Statistics.
-    [
-        (6, 1, 0.96875),
-        (7, 1, 0.984375),
-        (10, 2, 0.978516),
-        (21, 6, 0.973396),
-        (31, 10, 0.970551),
-        (100, 40, 0.9648),
-    ],
-)
-def test_median_interval_matches_published_tables(n, k, coverage):
-    interval = median_interval(list(range(1, n + 1)))
-    assert (interval.low, interval.high) == (k, n + 1 - k)
-    assert interval.coverage == pytest.approx(coverage, abs=1e-5)
 
 
 def test_median_interval_of_few_samples_states_its_coverage():
@@ -64,10 +46,6 @@ def test_median_interval_covers_as_often_as_stated():
     covered = sum(true in median_interval(draw) for draw in draws) / 4000
     expected = median_interval(np.arange(15.0)).coverage
     assert covered == pytest.approx(expected, abs=0.012)
-
-
-def test_mad_is_the_median_of_absolute_deviations():
-    assert mad([1, 1, 2, 2, 4, 6, 9]) == 1
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 6, 31])
@@ -181,10 +159,6 @@ def test_ratio_intervals_cover_as_often_as_stated(estimate):
     assert covered / 2000 == pytest.approx(level, abs=0.012)
 
 
-def test_bootstrap_seed_is_a_constant():
-    assert isinstance(statistics.SEED, int)
-
-
 # ------------------------------------------------------------------------------------------ scipy
 
 
@@ -218,23 +192,6 @@ def test_median_interval_of_many_samples_has_the_coverage_of_scipy(n):
 @given(samples | tied)
 def test_mad_is_that_of_scipy(values):
     assert mad(values) == pytest.approx(median_abs_deviation(values), rel=1e-12)
-
-
-@pytest.mark.parametrize("n", [7, 10, 21, 31])
-def test_bootstrap_of_medians_agrees_with_scipy(n):
-    rng = np.random.default_rng(n)
-    values = np.sort(rng.exponential(1, n))
-    ours = percentiles(bootstrap_medians(values, rng, 20000))
-    theirs = scipy_bootstrap(
-        (values,), np.median, n_resamples=20000, method="percentile", rng=np.random.default_rng(1)
-    )
-    # The medians of resamples are discrete: compare the ranks of the ends, which may be neighbours.
-    for own, other in zip((ours.low, ours.high), theirs.confidence_interval, strict=True):
-        share = (
-            np.mean(theirs.bootstrap_distribution <= own),
-            np.mean(theirs.bootstrap_distribution <= other),
-        )
-        assert share[0] == pytest.approx(share[1], abs=0.01) or own == pytest.approx(other)
 
 
 @pytest.mark.parametrize(("n", "m"), [(7, 9), (21, 21)])
@@ -285,10 +242,3 @@ def test_gustafsons_law_is_the_least_squares_fit_of_scipy(p, data):
     matrix, wanted = ((over - 1) / over)[:, np.newaxis], 1 - base / times
     (fraction,) = lsq_linear(matrix, wanted, bounds=(0, 1), tol=1e-14).x
     assert fit.fraction == pytest.approx(fraction, abs=1e-5)
-
-
-@given(st.floats(0.5, 100), st.integers(2, 1000))
-def test_karp_flatt_inverts_amdahls_law(s, p):
-    # The fraction that Amdahl's law needs for this speedup, found by bisection.
-    fraction = brentq(lambda f: (f + (1 - f) / p) * s - 1, -10, 10, xtol=1e-14)
-    assert karp_flatt(s, p) == pytest.approx(fraction, abs=1e-9)

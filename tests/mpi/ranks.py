@@ -21,7 +21,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "cli"), str(TESTS / "faults")]
 
 import support
-from faults import strace_reason
+from faults import in_namespace, on_small_disk, strace_reason
 from help_texts import check_layout, examples  # for the tests
 from support import BIN, DEADLINE, KEYS, LONG, Case, file_reports, pattern, restore_signals
 

@@ -421,14 +421,6 @@ class Output(MpiCase):
         self.same(self.read("f"), pattern(LARGE), "decrypted")
         self.assertEqual(self.names(), ["f", "k", "other"])
 
-    def test_stale_temporary_is_removed(self):
-        for way in WAYS:
-            host = os.uname().nodename.replace(".", "-")
-            self.write(f".f.paes.{host}.1.01234567.paraes-tmp", b"of a killed run")
-            self.mpi(2, "encrypt", "-f", *way, *KEY, "f")
-            self.assertEqual(self.names(), ["f", "f.paes", "k", "other"])
-            self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), pattern(LARGE), way)
-
     def test_refusals_print_one_line(self):
         for status, args in ((1, ["encrypt", *KEY, "missing"]),
                              (2, ["encrypt", *KEY, "--no-such-flag", "f"]),

@@ -26,12 +26,13 @@ from ranks import (
     SLOW,
     WAYS,
     MpiCase,
+    in_namespace,
     messages,
+    on_small_disk,
     pattern,
     remove_shared_memory,
     shared_memory,
 )
-from test_full import namespace
 
 KILLS = int(os.environ.get("PARAES_MPI_KILLS", "100" if LONG else "12"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
@@ -179,21 +180,7 @@ class Disks(FaultCase):
     """Outputs that cannot be written."""
 
     def test_full_disk_gives_one_error_and_no_output(self):
-        command = namespace()
-        if command is None:
-            self.skipTest("this machine allows no mounts")
-        self.path("small").mkdir()
-        script = """set -e
-            mount -t tmpfs -o size=4m tmpfs small
-            cp k small/old
-            before=$(stat -f -c %f small)
-            set +e
-            "$@"
-            echo status=$?
-            ls -A small
-            cmp k small/old || echo changed
-            test $before = $(stat -f -c %f small) || echo occupied"""
-        self.prefix = [*command, "bash", "-c", script, "bash"]
+        self.prefix = on_small_disk("4m", "k", "old")
         for i, (verb, source, _) in enumerate(self.RUNS):
             for way in WAYS:
                 target = ("small/new", "small/old")[i]
@@ -222,20 +209,30 @@ class Disks(FaultCase):
 class DifferentFiles(FaultCase):
     """Ranks that see other files than rank 0."""
 
+    ELSEWHERE = ["sh", "-c", 'cd empty && exec "$@"', "sh"]
+
     def setUp(self):
         super().setUp()
-        self.path("empty").mkdir()
+        for folder in ("empty", "in", "out"):
+            self.path(folder).mkdir()
+        self.write("in/f", PLAIN)
+        self.write("in/g.paes", self.sealed)
         self.before = self.names()
 
-    def elsewhere(self, *args):
-        return ["sh", "-c", 'cd empty && exec "$@"', "sh", PROGRAM, *args]
+    def with_last(self, there, *args, ranks=2):
+        """Runs ranks, the last of them through the command `there`."""
+        return self.mpmd((ranks - 1, PROGRAM, *args), (1, *there, PROGRAM, *args), limit=LIMIT + 5)
+
+    def hidden(self, folder, then="true"):
+        """The command that shows another one `folder` with only the files that `then` puts there."""
+        return in_namespace(f'mount -t tmpfs -o size=64m tmpfs {folder} && {then} || exit 99\n'
+                            'exec "$@"')
 
     def test_rank_in_another_working_folder_agrees_or_fails(self):
         # The names are relative. Success would be right, too, if the output is complete.
         for verb, source, target in self.RUNS:
             with self.subTest(verb=verb):
-                args = [verb, *SHARED, *KEY, "-o", target, source]
-                done = self.mpmd((1, PROGRAM, *args), (1, *self.elsewhere(*args)), limit=LIMIT + 5)
+                done = self.with_last(self.ELSEWHERE, verb, *SHARED, *KEY, "-o", target, source)
                 if done.returncode == 0:
                     self.assertTrue(self.whole(verb, target))
                     self.path(target).unlink()
@@ -244,103 +241,68 @@ class DifferentFiles(FaultCase):
                 self.check_next_run(verb, source, target)
                 self.assertEqual(os.listdir(self.path("empty")), [])
 
-    def hidden(self, folder, *args, then="true"):
-        """The command of a rank that sees `folder` with only the files that `then` puts there."""
-        command = namespace()
-        if command is None:
-            self.skipTest("this machine allows no mounts")
-        script = f'mount -t tmpfs -o size=64m tmpfs "$1" || exit 99; {then}; shift; exec "$@"'
-        return [*command, "sh", "-c", script, "sh", folder, PROGRAM, *args]
-
     def test_rank_without_the_input_fails_the_run(self):
-        self.path("in").mkdir()
-        self.write("in/f", PLAIN)
-        self.write("in/g.paes", self.sealed)
-        self.before = self.names()
         for verb, source, target in self.RUNS:
-            args = [verb, *SHARED, *KEY, "-o", target, f"in/{source}"]
             with self.subTest(verb=verb):
-                done = self.mpmd((2, PROGRAM, *args), (1, *self.hidden("in", *args)), limit=LIMIT + 5)
+                done = self.with_last(self.hidden("in"), verb, *SHARED, *KEY, "-o", target,
+                                      f"in/{source}", ranks=3)
                 self.check_failed(done, target, 1, ["rank 2", f"in/{source}"])
                 self.check_next_run(verb, source, target)
-        args = ["verify", *SHARED, *KEY, "in/g.paes"]
-        done = self.mpmd((1, PROGRAM, *args), (1, *self.hidden("in", *args)), limit=LIMIT + 5)
+        done = self.with_last(self.hidden("in"), "verify", *SHARED, *KEY, "in/g.paes")
         self.failed(done, 1, "paraes: in/g.paes: rank 1")
 
     def test_rank_with_a_shorter_input_fails_the_run(self):
         # A shorter file of the same name, as on nodes with private disks.
-        self.path("in").mkdir()
-        self.write("in/g.paes", self.sealed)
-        self.write("in/f", PLAIN)
+        shorter = self.hidden("in", "head -c 9000000 g.paes > in/g.paes")
         for verb, flags in (("verify", []), ("decrypt", ["-o", "h"])):
-            args = [verb, *SHARED, *KEY, *flags, "in/g.paes"]
-            done = self.mpmd((1, PROGRAM, *args), (1, *self.hidden(
-                "in", *args, then='head -c 9000000 g.paes > in/g.paes')), limit=LIMIT + 5)
+            done = self.with_last(shorter, verb, *SHARED, *KEY, *flags, "in/g.paes")
             self.check_failed(done, "h", says="rank 1")
 
+    def check_other_input(self, there, says):
+        done = self.with_last(there, "encrypt", *SHARED, *KEY, "-o", "h", "in/f")
+        self.check_failed(done, "h", 1, ["paraes: in/f: rank 1", says])
+
     def test_rank_with_another_input_of_the_same_size_fails_the_run(self):
-        self.path("in").mkdir()
-        self.write("in/f", PLAIN)
-        args = ["encrypt", *SHARED, *KEY, "-o", "h", "in/f"]
-        done = self.mpmd((1, PROGRAM, *args), (1, *self.hidden(
-            "in", *args, then="tr a-z A-Z < f > in/f")), limit=LIMIT + 5)
-        self.check_failed(done, "h", 1, ["paraes: in/f: rank 1", "it is on another file system than on rank 0"])
+        self.check_other_input(self.hidden("in", "tr a-z A-Z < f > in/f"),
+                               "it is on another file system than on rank 0")
         # A copy on the same file system, of the same time.
         shutil.copy2(self.path("in/f"), self.path("in/other"))
-        there = [*namespace(), "sh", "-c", 'mount --bind in/other in/f && exec "$@"', "sh", PROGRAM]
-        done = self.mpmd((1, PROGRAM, *args), (1, *there, *args), limit=LIMIT + 5)
-        self.check_failed(done, "h", 1, ["paraes: in/f: rank 1", "it is another file than on rank 0;"])
+        self.check_other_input(in_namespace('mount --bind in/other in/f && exec "$@"'),
+                               "it is another file than on rank 0;")
 
     def test_rank_with_a_copy_on_another_file_system_fails_the_run(self):
         # The copy has the same contents, inode, size and time. On one host, the device tells that
         # it is a copy: the ranks could see different versions of it at any time.
-        command = namespace()
-        if command is None:
-            self.skipTest("this machine allows no mounts")
-        self.path("in").mkdir()
         copy = "cat f > in/f && touch -d @1000000000 in/f"
-        args = ["encrypt", *SHARED, *KEY, "-o", "h", "in/f"]
-        there = self.hidden("in", *args, then=copy)
-        self.prefix = [*command, "sh", "-c", f'mount -t tmpfs tmpfs in && {copy} && exec "$@"', "sh"]
-        done = self.mpmd((1, PROGRAM, *args), (1, *there), limit=LIMIT + 5)
-        self.check_failed(done, "h", 1, ["paraes: in/f: rank 1", "it is on another file system than on rank 0"])
+        self.prefix = in_namespace(f'mount -t tmpfs tmpfs in && {copy} && exec "$@"')
+        self.check_other_input(self.hidden("in", copy), "it is on another file system than on rank 0")
 
     def test_rank_that_writes_to_a_copy_of_the_output_fails_the_run(self):
-        command = namespace()
-        if command is None:
-            self.skipTest("this machine allows no mounts")
-        self.path("out").mkdir()
-        script = """
+        overlay = in_namespace("""
             mount -t tmpfs tmpfs /mnt && mkdir /mnt/upper /mnt/work &&
             mount -t overlay overlay -o lowerdir=out,upperdir=/mnt/upper,workdir=/mnt/work out || exit 99
-            exec "$@" """
-        if self.finish([*command, "sh", "-c", script, "sh", "true"]).returncode != 0:
+            exec "$@" """)
+        if self.finish([*overlay, "true"]).returncode != 0:
             self.skipTest("this machine allows no overlays")
         self.write("tiny", b"all of it in the share of rank 1")
         for verb, source, target in (*self.RUNS, ("encrypt", "tiny", "tiny.paes")):
-            args = [verb, *SHARED, *KEY, "-o", f"out/{target}", source]
-            with self.subTest(verb=verb, source=source):
-                done = self.mpmd((1, PROGRAM, *args), (1, *command, "sh", "-c", script, "sh", PROGRAM,
-                                                       *args), limit=LIMIT + 5)
-                self.check_failed(done, f"out/{target}", 1, ["rank 1", f"out/{target}"])
-                self.assertEqual(os.listdir(self.path("out")), [])
+            self.check_other_folder(overlay, verb, source, target, f"out/{target}")
 
     def test_rank_without_the_target_folder_fails_the_run(self):
-        self.path("out").mkdir()
-        self.before = self.names()
         for verb, source, target in self.RUNS:
-            args = [verb, *SHARED, *KEY, "-o", f"out/{target}", source]
-            with self.subTest(verb=verb):
-                done = self.mpmd((1, PROGRAM, *args), (1, *self.hidden("out", *args)),
-                                 limit=LIMIT + 5)
-                self.check_failed(done, f"out/{target}", 1, "rank 1")
-                self.assertEqual(os.listdir(self.path("out")), [])
+            self.check_other_folder(self.hidden("out"), verb, source, target)
+
+    def check_other_folder(self, there, verb, source, target, *says):
+        with self.subTest(verb=verb, source=source):
+            done = self.with_last(there, verb, *SHARED, *KEY, "-o", f"out/{target}", source)
+            self.check_failed(done, f"out/{target}", 1, ["rank 1", *says])
+            self.assertEqual(os.listdir(self.path("out")), [])
 
     def test_scatter_needs_no_shared_files(self):
         for verb, source, target in self.RUNS:
-            args = [verb, *SCATTER, *KEY, "-o", target, source]
             with self.subTest(verb=verb):
-                done = self.mpmd((1, PROGRAM, *args), (2, *self.elsewhere(*args)))
+                args = [verb, *SCATTER, *KEY, "-o", target, source]
+                done = self.mpmd((1, PROGRAM, *args), (2, *self.ELSEWHERE, PROGRAM, *args))
                 self.assertEqual(done.returncode, 0, done.stderr.decode())
                 self.assertTrue(self.whole(verb, target))
 
@@ -386,12 +348,14 @@ class ChangedInputs(FaultCase):
 class DifferentStarts(FaultCase):
     """Ranks that were started with different flags, environments or executables."""
 
-    def refused(self, first, second, program=PROGRAM):
-        done = self.mpmd((1, PROGRAM, *first), (1, program, *second), limit=LIMIT + 5)
-        self.assertEqual(done.returncode, 2, done.stderr.decode())
+    def check_refused(self, first, second, statuses=(2,), bad=1):
+        """Starts a rank each with the commands `first` and `second`; rank `bad` is the reason why
+        the run fails."""
+        done = self.mpmd((1, *first), (1, *second), limit=LIMIT + 5)
+        self.assertIn(done.returncode, statuses, done.stderr.decode())
         lines = messages(done.stderr)
         self.assertEqual(len(lines), 1, done.stderr.decode())
-        self.assertIn("rank 1", lines[0])
+        self.assertEqual("rank 1" in lines[0], bad == 1, lines)
         self.assertEqual(self.names(), self.before)
 
     def test_different_flags_are_refused(self):
@@ -399,7 +363,7 @@ class DifferentStarts(FaultCase):
         for other in (["encrypt", *KEY, *SCATTER, "f"], ["encrypt", "--key-file", "other", "f"],
                       ["verify", *KEY, "g.paes"], ["encrypt", *KEY, "g.paes"]):
             with self.subTest(other=other):
-                self.refused(usual, other)
+                self.check_refused([PROGRAM, *usual], [PROGRAM, *other])
 
     def test_rank_with_an_invalid_environment_fails_the_run(self):
         # One rank cannot do its work, the others can: they must not wait for it.
@@ -407,14 +371,9 @@ class DifferentStarts(FaultCase):
         for args in (["encrypt", *KEY, "f"], bench):
             for bad in (0, 1):
                 with self.subTest(args=args, bad=bad):
-                    ranks = [(1, PROGRAM, *args), (1, PROGRAM, *args)]
-                    ranks[bad] = (1, "env", "PARAES_KERNEL=nope", PROGRAM, *args)
-                    done = self.mpmd(*ranks, limit=LIMIT + 5)
-                    self.assertIn(done.returncode, (1, 2), done.stderr.decode())
-                    lines = messages(done.stderr)
-                    self.assertEqual(len(lines), 1, done.stderr.decode())
-                    self.assertEqual("rank 1" in lines[0], bad == 1, lines)
-                    self.assertEqual(self.names(), self.before)
+                    ranks = [[PROGRAM, *args], [PROGRAM, *args]]
+                    ranks[bad] = ["env", "PARAES_KERNEL=nope", *ranks[bad]]
+                    self.check_refused(*ranks, statuses=(1, 2), bad=bad)
 
     def test_different_executables_are_refused(self):
         folder = tempfile.TemporaryDirectory(prefix="paraes-mpi-other-")
@@ -423,7 +382,7 @@ class DifferentStarts(FaultCase):
         copy.write_bytes(pathlib.Path(PROGRAM).read_bytes() + b"\0")
         copy.chmod(0o755)
         usual = ["encrypt", *KEY, "f"]
-        self.refused(usual, usual, program=str(copy))
+        self.check_refused([PROGRAM, *usual], [copy, *usual])
         # The copy with an appended byte still runs.
         done = self.finish(self.command(2, *usual, program=str(copy)))
         self.assertEqual(done.returncode, 0, done.stderr.decode())

@@ -3,9 +3,17 @@
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import configuration, settings
 
 settings.register_profile("python", derandomize=True, database=None, deadline=None,
                           max_examples=60)
 settings.load_profile("python")
 configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "paraes-python-hypothesis")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder, which is the working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

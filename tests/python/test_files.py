@@ -10,19 +10,16 @@ import threading
 
 import pytest
 from cryptography import cobblestone
+from helpers import KEY, content
 
 import paraes
 from paraes import FileError, IntegrityError, InvalidArgument, InvalidTag, WrongKey
 
-KEY = bytes(range(32))
 OTHER = bytes(32)
 FAST = {"scrypt_log2n": 10}
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def make(name="plain", size=100_000):
@@ -30,11 +27,6 @@ def make(name="plain", size=100_000):
     with open(name, "wb") as file:
         file.write(data)
     return data
-
-
-def content(name):
-    with open(name, "rb") as file:
-        return file.read()
 
 
 def names():

@@ -14,22 +14,19 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from helpers import KEY, content, together
 from hypothesis import given
 from hypothesis import strategies as st
 
 import paraes
 from paraes import IntegrityError, InvalidArgument, WrongKey
 
-KEY = bytes(range(32))
 SEGMENT = 16384
 SIZES = [0, 1, SEGMENT - 1, SEGMENT, SEGMENT + 1, 300_000, (5 << 20) + 3]
 BLOCK = random.Random(1).randbytes((20 << 20) + 11)
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def data_of(size):
@@ -41,10 +38,6 @@ def make(size, name="sealed", **options):
     with open(name, "wb") as file:
         file.write(paraes.seal(data_of(size), **(options or {"key": KEY})))
     return data_of(size)
-
-
-def content(name):
-    return Path(name).read_bytes()
 
 
 class Unseekable(io.RawIOBase):
@@ -284,6 +277,11 @@ def test_truncated_pipes_do_not_end_well():
         assert data_of(300_000).startswith(got)
 
 
+class Full(io.BytesIO):
+    def write(self, data):
+        raise LookupError("full")
+
+
 def test_errors_of_file_objects_reach_the_caller():
     class Broken(io.BytesIO):
         def readinto(self, buffer):
@@ -293,14 +291,15 @@ def test_errors_of_file_objects_reach_the_caller():
 
     with pytest.raises(LookupError, match="broken"):
         paraes.open(Broken(paraes.seal(data_of(100_000), key=KEY)), key=KEY).read()
-
-    class Full(io.BytesIO):
-        def write(self, data):
-            raise LookupError("full")
-
     with pytest.raises(LookupError, match="full"):
         with paraes.open(Full(), "wb", key=KEY) as file:
             file.write(data_of(3 << 20))
+    file = paraes.open(Full(), "wb", key=KEY)
+    with pytest.raises(LookupError):
+        file.write(data_of(3 << 20))
+    with pytest.raises(paraes.Error, match="earlier write"):
+        file.close()
+    assert file.closed
 
 
 def test_raw_files_that_do_not_block_lose_nothing():
@@ -477,24 +476,14 @@ def test_output_objects_are_left_when_the_writer_fails():
 
 def test_threads_share_a_reader():
     data = make(len(BLOCK))
-    failures = []
     with paraes.open("sealed", key=KEY) as file:
         def read():
-            try:
-                for _ in range(200):
-                    part = file.read(10_000)
-                    if part and data.find(part[:40]) < 0:
-                        failures.append("wrong bytes")
-            except Exception as error:
-                failures.append(error)
+            for _ in range(200):
+                part = file.read(10_000)
+                assert not part or data.find(part[:40]) >= 0
 
-        workers = [threading.Thread(target=read) for _ in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        together(*[read] * 4)
         assert file.tell() == 4 * 200 * 10_000
-    assert failures == []
 
 
 def test_damage_ahead_does_not_hide_intact_bytes():
@@ -519,37 +508,19 @@ def test_lines_of_a_pipe():
         assert list(file) == [b"one\n", b"two\n"]
 
 
-def test_close_after_a_failed_write_is_an_error():
-    class Full(io.BytesIO):
-        def write(self, data):
-            raise LookupError("full")
-
-    file = paraes.open(Full(), "wb", key=KEY)
-    with pytest.raises(LookupError):
-        file.write(data_of(3 << 20))
-    with pytest.raises(paraes.Error, match="earlier write"):
-        file.close()
-    assert file.closed
-
-
 def test_closing_while_another_thread_reads():
     make(len(BLOCK))
     for _ in range(20):
         file = paraes.open("sealed", key=KEY)
-        seen = []
 
-        def read(file=file, seen=seen):
+        def read(file=file):
             try:
                 while file.read(100_000):
                     pass
             except ValueError as error:
-                seen.append(error)
+                assert "closed" in str(error)
 
-        worker = threading.Thread(target=read)
-        worker.start()
-        file.close()
-        worker.join()
-        assert all("closed" in str(error) for error in seen)
+        together(read, file.close)
 
 
 def test_descriptors_and_threads_are_given_back():

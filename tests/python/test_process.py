@@ -2,6 +2,7 @@
 
 import copy
 import errno
+import functools
 import multiprocessing
 import os
 import pickle
@@ -12,6 +13,7 @@ import time
 import traceback
 
 import pytest
+from helpers import together
 
 import paraes
 from paraes.ciphers import Cipher, algorithms, modes
@@ -78,11 +80,11 @@ def test_objects_outlive_a_fork(tmp_path):
             traceback.print_exc()
         finally:
             os._exit(code)
-    for _ in range(600):
+    for _ in range(6000):
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             break
-        time.sleep(0.1)
+        time.sleep(0.01)
     else:
         os.kill(child, 9)
         raise AssertionError("the child hangs")
@@ -97,35 +99,21 @@ def test_objects_outlive_a_fork(tmp_path):
 def test_many_threads_use_one_object():
     cipher = paraes.AESGCM(KEY, threads=2)
     one_shot = paraes.Cobblestone256(KEY, b"")
-    failures = []
 
     def work(number):
-        try:
-            for size in (10, 3000, 70_000, 500_000):
-                data = DATA[number : number + size]
-                sealed = cipher.encrypt(NONCE, data, None)
-                assert cipher.decrypt(NONCE, sealed, None) == data
-                assert one_shot.decrypt(one_shot.encrypt(data)) == data
-        except BaseException as error:
-            failures.append(error)
+        for size in (10, 3000, 70_000, 500_000):
+            data = DATA[number : number + size]
+            sealed = cipher.encrypt(NONCE, data, None)
+            assert cipher.decrypt(NONCE, sealed, None) == data
+            assert one_shot.decrypt(one_shot.encrypt(data)) == data
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    together(*[functools.partial(work, n) for n in range(8)])
 
 
 def test_contexts_take_turns():
     context = Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encryptor()
     parts = []
-    threads = [threading.Thread(target=lambda: parts.append(context.update(bytes(100_000))))
-               for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*[lambda: parts.append(context.update(bytes(100_000)))] * 8)
     stream = Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encryptor().update(bytes(800_000))
     assert sorted(parts) == sorted(stream[i : i + 100_000] for i in range(0, 800_000, 100_000))
 

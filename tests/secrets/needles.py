@@ -133,5 +133,17 @@ def add_openssl(secrets, file, passphrase, iterations):
     add_schedule(secrets, "derived key", derived[:32])
 
 
-def new():
-    return Secrets()
+def of(*adds):
+    """Secrets that functions of this module add: each of `adds` is one with its arguments."""
+    secrets = Secrets()
+    for add, *arguments in adds:
+        add(secrets, *arguments)
+    return secrets
+
+
+def of_paraes(*files, **known):
+    """The secrets of files in the format paraes: see add_paraes."""
+    secrets = Secrets()
+    for file in files:
+        add_paraes(secrets, file, **known)
+    return secrets

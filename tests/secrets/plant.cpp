@@ -41,30 +41,6 @@ std::uint8_t* mapped() {
   return static_cast<std::uint8_t*>(memory);
 }
 
-#if defined(__x86_64__)
-// In a vector register, with no copy in memory, while the thread waits in the system.
-void hold_in_a_register() {
-  std::uint8_t place[bytes];
-  if (read(STDIN_FILENO, place, bytes) != static_cast<ssize_t>(bytes)) std::exit(2);
-  std::puts("ready");
-  std::fflush(stdout);
-  long result = 0;
-  __asm__ volatile(
-      "movdqu (%1), %%xmm13\n\t"
-      "pxor %%xmm12, %%xmm12\n\t"
-      "movdqu %%xmm12, (%1)\n\t"
-      "movdqu %%xmm12, 16(%1)\n\t"
-      "mov $1, %%rdx\n\t"
-      "mov %1, %%rsi\n\t"
-      "xor %%edi, %%edi\n\t"
-      "xor %%eax, %%eax\n\t"
-      "syscall"
-      : "=&a"(result)
-      : "r"(place)
-      : "rcx", "rdx", "rsi", "rdi", "r11", "xmm12", "xmm13", "memory");
-}
-#endif
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -91,10 +67,6 @@ int main(int argc, char** argv) {
   } else if (place == "locked") {
     paraes::SecretBytes secret(bytes);
     hold(secret.data());
-#if defined(__x86_64__)
-  } else if (place == "register") {
-    hold_in_a_register();
-#endif
   } else if (place == "end") {
     // Freed, and found at the end of the process.
     auto* const secret = new std::uint8_t[64];

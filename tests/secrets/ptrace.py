@@ -1,23 +1,18 @@
-"""Stops processes at their end, and reads the registers of threads (ptrace(2)). Linux only."""
+"""Stops processes at their end (ptrace(2)). Linux only."""
 
 import ctypes
 import os
 import signal
 import time
 
-_REQUESTS = {"seize": 0x4206, "interrupt": 0x4207, "continue": 7, "detach": 17, "getregset": 0x4204}
+_REQUESTS = {"seize": 0x4206, "continue": 7, "detach": 17}
 _TRACE_EXIT = 0x40
 _EVENT_EXIT = 6
 _EVENT_STOP = 128
 _ALL = 0x40000000  # __WALL: also threads, and children of others
-_REGISTER_SETS = {"general": 1, "floating": 2, "vector": 0x202}  # NT_PRSTATUS, NT_FPREGSET, XSTATE
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long
 _libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-
-
-class _Vector(ctypes.Structure):
-    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 
 
 def _call(request, thread, address=None, data=None):
@@ -61,30 +56,6 @@ class EndWatch:
 
     def let_go(self):
         _call("detach", self.process)
-
-
-def registers(thread):
-    """The registers of a thread that nobody traces, as bytes, by set."""
-    _call("seize", thread)
-    try:
-        _call("interrupt", thread)
-        os.waitpid(thread, _ALL)
-        return registers_of_stopped(thread)
-    finally:
-        _call("detach", thread)
-
-
-def registers_of_stopped(thread):
-    found = {}
-    for name, number in _REGISTER_SETS.items():
-        room = ctypes.create_string_buffer(16384)
-        vector = _Vector(ctypes.addressof(room), len(room))
-        try:
-            _call("getregset", thread, number, ctypes.addressof(vector))
-        except OSError:
-            continue  # this processor has no such set
-        found[name] = room.raw[:vector.size]
-    return found
 
 
 def may_trace():

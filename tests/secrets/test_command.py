@@ -2,6 +2,7 @@
 
 import base64
 import fcntl
+import itertools
 import json
 import os
 import unittest
@@ -32,41 +33,30 @@ class Formats(SecretsCase):
 
     def test_paraes_encrypt(self):
         run = self.blocked_on_output("encrypt", "-k", "k", "-c", "plain")
-        secrets = needles.new()
-        needles.add_paraes(secrets, run.output, key=self.key)
-        needles.add_key(secrets, "key", self.key)
-        self.check(run, secrets)
+        self.check(run, needles.of_paraes(run.output, key=self.key))
 
     def test_paraes_decrypt(self):
         self.sealed("-k", "k")
         run = self.blocked_on_output("decrypt", "-k", "k", "-c", "sealed")
-        secrets = needles.new()
-        needles.add_paraes(secrets, self.read("sealed"), key=self.key)
-        self.check(run, secrets)
+        self.check(run, needles.of_paraes(self.read("sealed"), key=self.key))
         self.assertEqual(run.output, self.plain)
 
     def test_paraes_verify(self):
         sealed = self.sealed("-k", "k").read_bytes()
         run = self.blocked_on_input(sealed, "verify", "-k", "k", "-")
-        secrets = needles.new()
-        needles.add_paraes(secrets, sealed, key=self.key)
-        self.check(run, secrets)
+        self.check(run, needles.of_paraes(sealed, key=self.key))
 
     def test_paraes_128(self):
         key = needles.random_key(16, self.id())
         self.write("k", key)
         run = self.blocked_on_input(self.plain, "encrypt", "-k", "k", "-", "-o", "sealed")
-        secrets = needles.new()
-        needles.add_paraes(secrets, self.read("sealed"), key=key)
-        self.check(run, secrets)
+        self.check(run, needles.of_paraes(self.read("sealed"), key=key))
 
     def test_c2sp(self):
         run = self.blocked_on_output("encrypt", "--format", "c2sp", "--context-hex", "0102", "-k",
                                      "k", "-c", "plain")
-        secrets = needles.new()
-        needles.add_key(secrets, "key", self.key)
-        needles.add_c2sp(secrets, run.output, self.key, b"\1\2")
-        self.check(run, secrets)
+        self.check(run, needles.of((needles.add_key, "key", self.key),
+                                   (needles.add_c2sp, run.output, self.key, b"\1\2")))
 
     def test_tink_with_a_raw_key(self):
         for hash_name in ("sha1", "sha256", "sha512"):
@@ -74,10 +64,8 @@ class Formats(SecretsCase):
                 flags = ("--tink-hash", hash_name.upper(), "--segment-size", "64KiB")
                 run = self.blocked_on_output("encrypt", "--format", "tink", *flags, "-k", "k", "-c",
                                              "plain")
-                secrets = needles.new()
-                needles.add_key(secrets, "key", self.key)
-                needles.add_tink(secrets, run.output, self.key, hash_name)
-                self.check(run, secrets)
+                self.check(run, needles.of((needles.add_key, "key", self.key),
+                                           (needles.add_tink, run.output, self.key, hash_name)))
 
     def test_openssl(self):
         for mode in ("cbc", "ctr"):
@@ -86,41 +74,33 @@ class Formats(SecretsCase):
                          "--passphrase-file", "pass", "-c")
                 run = self.blocked_on_output("encrypt", *flags, "plain")
                 self.write("sealed", run.output)
-                secrets = needles.new()
-                needles.add_openssl(secrets, run.output, self.passphrase, int(ITERATIONS))
+                secrets = needles.of(
+                    (needles.add_openssl, run.output, self.passphrase, int(ITERATIONS)))
                 self.check(run, secrets)
                 run = self.blocked_on_output("decrypt", *flags, "sealed")
                 self.check(run, secrets)
 
+    def check_raw(self, mode, key, add, *flags):
+        self.write("k", key)
+        secrets = needles.of((needles.add_key, "key", key), add)
+        flags = ("--format", "raw", "--mode", mode, *flags, "-k", "k", "-c")
+        run = self.blocked_on_output("encrypt", *flags, "plain")
+        self.check(run, secrets)
+        self.write("sealed", run.output)
+        self.check(self.blocked_on_output("decrypt", *flags, "sealed"), secrets)
+
     def test_raw(self):
-        for mode in ("ecb", "cbc", "ctr"):
-            iv = () if mode == "ecb" else ("--iv-hex", "0" * 32)
-            for bits in (128, 192, 256):
-                with self.subTest(mode, bits=bits):
-                    key = needles.random_key(bits // 8, self.id())
-                    self.write("k", key)
-                    secrets = needles.new()
-                    needles.add_key(secrets, "key", key)
-                    needles.add_schedule(secrets, "key", key)
-                    flags = ("--format", "raw", "--mode", mode, *iv, "-k", "k", "-c")
-                    run = self.blocked_on_output("encrypt", *flags, "plain")
-                    self.check(run, secrets)
-                    self.write("sealed", run.output)
-                    self.check(self.blocked_on_output("decrypt", *flags, "sealed"), secrets)
+        for mode, bits in itertools.product(("ecb", "cbc", "ctr"), (128, 192, 256)):
+            with self.subTest(mode, bits=bits):
+                key = needles.random_key(bits // 8, self.id())
+                iv = () if mode == "ecb" else ("--iv-hex", "0" * 32)
+                self.check_raw(mode, key, (needles.add_schedule, "key", key), *iv)
 
     def test_raw_xts(self):
         for size in (32, 64):
             with self.subTest(size=size):
                 key = needles.random_key(size, self.id())
-                self.write("k", key)
-                secrets = needles.new()
-                needles.add_key(secrets, "key", key)
-                needles.add_xts(secrets, key)
-                flags = ("--format", "raw", "--mode", "xts", "-k", "k", "-c")
-                run = self.blocked_on_output("encrypt", *flags, "plain")
-                self.check(run, secrets)
-                self.write("sealed", run.output)
-                self.check(self.blocked_on_output("decrypt", *flags, "sealed"), secrets)
+                self.check_raw("xts", key, (needles.add_xts, key))
 
 
 class Sources(SecretsCase):
@@ -128,17 +108,11 @@ class Sources(SecretsCase):
 
     def check_key(self, *flags, **kwargs):
         run = self.blocked_on_output("encrypt", *flags, "-c", "plain", **kwargs)
-        secrets = needles.new()
-        needles.add_key(secrets, "key", self.key)
-        needles.add_paraes(secrets, run.output, key=self.key)
-        self.check(run, secrets)
+        self.check(run, needles.of_paraes(run.output, key=self.key))
 
-    def check_passphrase(self, *flags, **kwargs):
-        run = self.blocked_on_output("encrypt", "--scrypt-log2n", LOG2N, *flags, "-c", "plain",
-                                     **kwargs)
-        secrets = needles.new()
-        needles.add_paraes(secrets, run.output, passphrase=self.passphrase)
-        self.check(run, secrets)
+    def check_passphrase(self, *flags, cost=("--scrypt-log2n", LOG2N), **kwargs):
+        run = self.blocked_on_output("encrypt", *cost, *flags, "-c", "plain", **kwargs)
+        self.check(run, needles.of_paraes(run.output, passphrase=self.passphrase))
 
     def test_key_hex(self):
         self.check_key("--key-hex", self.key.hex())
@@ -169,10 +143,7 @@ class Sources(SecretsCase):
         self.check_passphrase("--passphrase-env", "PASS", env={"PASS": self.passphrase.decode()})
 
     def test_passphrase_of_usual_cost(self):
-        run = self.blocked_on_output("encrypt", "--passphrase-file", "pass", "-c", "plain")
-        secrets = needles.new()
-        needles.add_paraes(secrets, run.output, passphrase=self.passphrase)
-        self.check(run, secrets)
+        self.check_passphrase("--passphrase-file", "pass", cost=())
 
 
 @unittest.skipIf(AGE is None, "age is not installed")
@@ -182,8 +153,7 @@ class Recipients(SecretsCase):
         self.public, self.private = self.new_identity("me.txt")
 
     def secrets_of(self, sealed, identity="me.txt", name="message"):
-        secrets = needles.new()
-        needles.add_paraes(secrets, sealed, run_key=self.run_key(sealed, identity), name=name)
+        secrets = needles.of_paraes(sealed, run_key=self.run_key(sealed, identity), name=name)
         needles.add_text(secrets, "identity", self.private)
         return secrets
 
@@ -241,11 +211,9 @@ class Keysets(SecretsCase):
                 "keyMaterialType": "SYMMETRIC", "value": self.value.decode()}}]}).encode())
 
     def check_keyset(self, run, sealed):
-        secrets = needles.new()
-        needles.add_text(secrets, "keyset in base64", self.value[16:])
-        needles.add_key(secrets, "key", self.key)
-        needles.add_tink(secrets, sealed, self.key)
-        self.check(run, secrets)
+        self.check(run, needles.of((needles.add_text, "keyset in base64", self.value[16:]),
+                                   (needles.add_key, "key", self.key),
+                                   (needles.add_tink, sealed, self.key)))
 
     def test_encrypt_and_decrypt(self):
         flags = ("--format", "tink", "-k", "keyset", "-c")
@@ -264,37 +232,25 @@ class Verbs(SecretsCase):
             (folder / str(number)).write_bytes(os.urandom(3000))
         (folder / "large").write_bytes(self.plain)
         run = self.stopped_at_write(20, "encrypt", "-k", "k", "-r", "folder")
-        secrets = needles.new()
-        needles.add_key(secrets, "key", self.key)
-        for path in sorted(folder.glob("*.paes")):
-            needles.add_paraes(secrets, path.read_bytes(), key=self.key, name=path.name)
-        self.check(run, secrets)
+        files = [path.read_bytes() for path in sorted(folder.glob("*.paes"))]
+        self.check(run, needles.of_paraes(*files, key=self.key))
 
-    def rekeyed(self, *flags, stop=2, **kwargs):
-        self.write("f", self.ok("encrypt", *self.old_flags, "-c", "plain"))
-        old = self.read("f")
-        run = self.stopped_at_write(stop, "rekey", *flags, "f", **kwargs)
-        return run, old, self.read("f")
+    def check_rekey(self, *flags, **new):
+        """`new`: the secret with which the new file opens."""
+        old = self.write("f", self.ok("encrypt", "-k", "k", "-c", "plain")).read_bytes()
+        run = self.stopped_at_write(2, "rekey", *flags, "f")
+        secrets = needles.of_paraes(old, key=self.key, name="old message")
+        needles.add_paraes(secrets, self.read("f"), **new, name="new message")
+        self.check(run, secrets)
 
     def test_rekey_to_another_key(self):
-        self.old_flags = ("-k", "k")
         new_key = needles.random_key(32, self.id() + "new")
         self.write("new", new_key)
-        run, old, new = self.rekeyed("-k", "k", "--to-key-file", "new")
-        secrets = needles.new()
-        needles.add_paraes(secrets, old, key=self.key, name="old message")
-        needles.add_paraes(secrets, new, key=new_key, name="new message")
-        self.check(run, secrets)
+        self.check_rekey("-k", "k", "--to-key-file", "new", key=new_key)
 
     def test_rekey_to_a_passphrase(self):
-        self.old_flags = ("-k", "k")
-        run, old, new = self.rekeyed("--key-hex", self.key.hex(), "--to-passphrase-file", "pass",
-                                     "--scrypt-log2n", LOG2N)
-        secrets = needles.new()
-        needles.add_key(secrets, "old key", self.key)
-        needles.add_paraes(secrets, old, key=self.key, name="old message")
-        needles.add_paraes(secrets, new, passphrase=self.passphrase, name="new message")
-        self.check(run, secrets)
+        self.check_rekey("--key-hex", self.key.hex(), "--to-passphrase-file", "pass",
+                         "--scrypt-log2n", LOG2N, passphrase=self.passphrase)
 
     def test_keygen(self):
         for flags in ((), ("--hex",), ("--mode", "xts")):
@@ -306,10 +262,8 @@ class Verbs(SecretsCase):
                 run.look("at work")
                 self.finish(run)
                 key = run.output[filled:]
-                secrets = needles.new()
-                needles.add_key(secrets, "key",
-                                bytes.fromhex(key.decode()) if "--hex" in flags else key)
-                self.check(run, secrets)
+                key = bytes.fromhex(key.decode()) if "--hex" in flags else key
+                self.check(run, needles.of((needles.add_key, "key", key)))
 
 
 if __name__ == "__main__":

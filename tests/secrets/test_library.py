@@ -28,17 +28,13 @@ class Library(SecretsCase):
     program = (PROGRAM,)
 
     def secrets_of(self, use, key, header):
-        secrets = needles.new()
-        needles.add_key(secrets, "key", key)
-        if use == "xts":
-            needles.add_xts(secrets, key)
-        elif use in ("message", "messages"):
-            needles.add_paraes(secrets, header, key=key)
-        elif use == "gcm":
-            needles.add_gcm(secrets, "key", key)
-        else:
-            needles.add_schedule(secrets, "key", key)
-        return secrets
+        add = {
+            "xts": (needles.add_xts, key),
+            "message": (needles.add_paraes, header, key),
+            "messages": (needles.add_paraes, header, key),
+            "gcm": (needles.add_gcm, "key", key),
+        }.get(use, (needles.add_schedule, "key", key))
+        return needles.of((needles.add_key, "key", key), add)
 
     def test_destroyed_ciphers_leave_nothing(self):
         for kernel in tested_kernels():

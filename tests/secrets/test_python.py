@@ -30,26 +30,17 @@ class Package(SecretsCase):
         for use in ("aesgcm", "ecb", "cbc", "ctr", "xts"):
             with self.subTest(use):
                 key = needles.random_key(64 if use == "xts" else 32, self.id())
-                secrets = needles.new()
-                needles.add_key(secrets, "key", key)
-                if use == "xts":
-                    needles.add_xts(secrets, key, units=1)
-                else:
-                    needles.add_gcm(secrets, "key", key)
-                self.check(self.stages(use, key), secrets)
+                add = (needles.add_gcm, "key", key) if use != "xts" else (needles.add_xts, key, 1)
+                self.check(self.stages(use, key), needles.of((needles.add_key, "key", key), add))
 
     def test_cobblestone(self):
         run = self.stages("cobblestone", self.key)
-        secrets = needles.new()
-        needles.add_key(secrets, "key", self.key)
-        needles.add_c2sp(secrets, run.output, self.key)
-        self.check(run, secrets)
+        self.check(run, needles.of((needles.add_key, "key", self.key),
+                                   (needles.add_c2sp, run.output, self.key)))
 
     def check_sealed(self, use, secret, **known):
         run = self.stages(use, secret)
-        secrets = needles.new()
-        needles.add_paraes(secrets, self.read("sealed"), **known)
-        self.check(run, secrets)
+        self.check(run, needles.of_paraes(self.read("sealed"), **known))
 
     def test_files_with_a_key(self):
         for use in ("writer", "writer that is left", "seal", "encrypt_file",
@@ -65,9 +56,7 @@ class Package(SecretsCase):
 
     def test_writer_that_fails(self):
         run = self.stages("writer that fails", self.key)
-        secrets = needles.new()
-        needles.add_key(secrets, "key", self.key)
-        self.check(run, secrets)
+        self.check(run, needles.of((needles.add_key, "key", self.key)))
 
     def test_reading(self):
         self.write("sealed", paraes.seal(self.plain, key=self.key))
@@ -82,9 +71,8 @@ class Package(SecretsCase):
             with self.subTest(use):
                 run = self.stages(use, public.encode())
                 sealed = self.read("sealed")
-                secrets = needles.new()
+                secrets = needles.of_paraes(sealed, run_key=self.run_key(sealed, "me.txt"))
                 needles.add_text(secrets, "identity", private)
-                needles.add_paraes(secrets, sealed, run_key=self.run_key(sealed, "me.txt"))
                 self.check(run, secrets)
 
 

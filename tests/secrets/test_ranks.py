@@ -73,9 +73,8 @@ class Ranks(MpiCase):
             time.sleep(0.001)
 
     def check(self, looks, sealed):
-        secrets = needles.new()
-        needles.add_key(secrets, "key", self.key)
-        needles.add_paraes(secrets, sealed, key=self.key)
+        secrets = needles.of((needles.add_key, "key", self.key),
+                             (needles.add_paraes, sealed, self.key))
         wrong = []
         for (moment, rank), memory in looks.items():
             hits = memory.hits(secrets)
