@@ -131,9 +131,10 @@ MUTATIONS = [
         "                           header.last(16))",
         "a message can be made that two keys open"),
     Mutation(
-        2, "salvage-cut", "library", "src/messages/salvage.cpp",
-        "  if (body >= first) {", "  if (body > first) {",
-        "--salvage loses the first segment of a file that was cut after it"),
+        2, "salvage-missing-end", "library", "src/messages/salvage.cpp",
+        "  return range.bytes != 0 && before.offset + before.bytes == range.offset;",
+        "  return before.offset + before.bytes == range.offset;",
+        "--salvage does not say that the end of a file is missing if damage precedes it"),
     Mutation(
         2, "reseal-damaged", "library", "src/messages/reseal.cpp",
         "    if (to_ == nullptr || first_bad(buffers) != nullptr) return;",
