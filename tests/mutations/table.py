@@ -161,10 +161,8 @@ MUTATIONS = [
     # ---- GPU
     Mutation(
         2, "ghash-barrier", "gpu", "src/gpu/device/ghash.cl",
-        "          share(job->shared + 4 * t, block_of_gf128(gf128_multiply(a, b)));\n"
-        "        }\n        PARAES_BARRIER();\n",
-        "          share(job->shared + 4 * t, block_of_gf128(gf128_multiply(a, b)));\n"
-        "        }\n",
+        "      share(sums + 4 * t, sum);\n    }\n    PARAES_BARRIER();\n",
+        "      share(sums + 4 * t, sum);\n    }\n",
         "tags that a GPU computes are wrong, depending on how its threads run"),
     # ---- Files and the command
     Mutation(
