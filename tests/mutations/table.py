@@ -3,6 +3,9 @@
 `tests` and `ci` are regular expressions of ctest's names (-R); what tests/tiers.bash leaves to
 later tiers is left out of the first. They name folders and suites and fit older names, too, which
 have one test for each case of a suite. `targets` are what these tests need built.
+
+A change after which the program does the same is no fault. One that shows only on some machines
+needs a test that makes this one look like them.
 """
 
 from dataclasses import dataclass
