@@ -216,9 +216,14 @@ MUTATIONS = [
         "      static_cast<void>(device.api().destroy_stream.function(stream_));\n", "",
         "a process that tries a busy GPU again and again uses up its streams"),
     Mutation(
-        4, "python-buffer", "python", "python/native/common.hpp",
-        "  ~Buffer() { PyBuffer_Release(&view_); }", "  ~Buffer() = default;",
-        "Python programs leak every buffer, and a bytearray can no longer be resized"),
+        4, "python-buffer", "python", "python/native/aead.cpp",
+        "buffer_.emplace(object, name);\n  }\n"
+        "  [[nodiscard]] Bytes bytes() const noexcept { return buffer_ ? buffer_->bytes() : "
+        "Bytes(); }\n\n private:\n  std::optional<Buffer> buffer_;\n",
+        "buffer_ = new Buffer(object, name);\n  }\n"
+        "  [[nodiscard]] Bytes bytes() const noexcept { return buffer_ ? buffer_->bytes() : "
+        "Bytes(); }\n\n private:\n  const Buffer* buffer_ = nullptr;\n",
+        "each call with associated data leaks its buffer, and a bytearray can no longer be resized"),
     Mutation(
         4, "mpi-verdict", "mpi", "mpi/chunks.hpp",
         "    segments[i].intact = result.intact[i] != 0;", "    segments[i].intact = true;",
