@@ -223,7 +223,7 @@ MUTATIONS = [
         "buffer_ = new Buffer(object, name);\n  }\n"
         "  [[nodiscard]] Bytes bytes() const noexcept { return buffer_ ? buffer_->bytes() : "
         "Bytes(); }\n\n private:\n  const Buffer* buffer_ = nullptr;\n",
-        "each call with associated data leaks its buffer, and a bytearray can no longer be resized"),
+        "calls with associated data leak its buffer, and a bytearray can no longer be resized"),
     Mutation(
         4, "mpi-verdict", "mpi", "mpi/chunks.hpp",
         "    segments[i].intact = result.intact[i] != 0;", "    segments[i].intact = true;",
