@@ -246,6 +246,29 @@ TEST(KernelTable, HasTheKernelsOfThisArchitecture) {
   EXPECT_EQ(builds["bitslice"], bitslice_builds_here);
 }
 
+// What the instructions of each build need, which repeats the table: a need that is missing there
+// would end the program with SIGILL, but only on machines that lack it.
+TEST(KernelTable, NeedsAreThoseOfTheInstructions) {
+  std::map<std::string, CpuFeatureSet> needs = {
+#if defined(__x86_64__)
+    {"aesni", CpuFeatureSet(ssse3, sse41, aes, pclmulqdq)},
+    {"vaes256", CpuFeatureSet(ssse3, sse41, aes, pclmulqdq, avx, avx2, vaes, vpclmulqdq)},
+    {"vaes512", CpuFeatureSet(ssse3, sse41, aes, pclmulqdq, avx, avx2, vaes, vpclmulqdq, avx512f,
+                              avx512dq, avx512bw, avx512vl)},
+    {"bitslice_avx2", CpuFeatureSet(ssse3, sse41, avx, avx2)},
+    {"bitslice_avx512", CpuFeatureSet(ssse3, sse41, avx, avx2, avx512f, avx512bw, avx512vbmi2)},
+#elif defined(__AARCH64EL__)
+    {"armv8", CpuFeatureSet(asimd, aes, pmull)},
+    {"armv8_eor3", CpuFeatureSet(asimd, aes, pmull, sha3)},
+    {"bitslice_neon", CpuFeatureSet(asimd)},
+#endif
+  };
+  for (const support::Build row : support::all_builds()) {
+    const std::string name = build_name(*row);
+    EXPECT_EQ(cpu_feature_names(row->needs), cpu_feature_names(needs[name])) << name;
+  }
+}
+
 TEST(KernelTable, RowsAreCompleteAndInOrder) {
   std::set<std::string> seen;
   const Kernel* before = nullptr;

@@ -1,5 +1,5 @@
-// A library to preload, with which reads and writes behave as badly as POSIX allows: each moves at
-// most 100 bytes, and about one in eight fails with EINTR. PARAES_SHORT_IO_SEED selects another
+// A library to preload, with which reads, writes and copies behave as badly as they may: each moves
+// at most 100 bytes, and about one in eight fails with EINTR. PARAES_SHORT_IO_SEED selects another
 // sequence.
 
 #include <dlfcn.h>
@@ -51,6 +51,7 @@ using Read = ssize_t (*)(int, void*, std::size_t);
 using ReadAt = ssize_t (*)(int, void*, std::size_t, off64_t);
 using Write = ssize_t (*)(int, const void*, std::size_t);
 using WriteAt = ssize_t (*)(int, const void*, std::size_t, off64_t);
+using CopyRange = ssize_t (*)(int, off64_t*, int, off64_t*, std::size_t, unsigned);
 
 ssize_t read_at(int descriptor, void* data, std::size_t size, off64_t offset) {
   static const auto call = next<ReadAt>("pread64");
@@ -95,5 +96,12 @@ __attribute__((visibility("default"))) ssize_t pwrite(int descriptor, const void
 __attribute__((visibility("default"))) ssize_t pwrite64(int descriptor, const void* data,
                                                         std::size_t size, off64_t offset) {
   return write_at(descriptor, data, size, offset);
+}
+
+__attribute__((visibility("default"))) ssize_t copy_file_range(int from, off64_t* at, int to,
+                                                               off64_t* target, std::size_t size,
+                                                               unsigned flags) {
+  static const auto call = next<CopyRange>("copy_file_range");
+  return shortened(size, [&](std::size_t n) { return call(from, at, to, target, n, flags); });
 }
 }

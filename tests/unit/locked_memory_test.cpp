@@ -147,6 +147,16 @@ TEST(LockedMemory, FreedRoom_IsUsedAgain) {
   EXPECT_LE(locked_arenas().size(), before);
 }
 
+TEST(LockedMemory, TruncatedSecretThatIsReplaced_GivesAllItsMemoryBack) {
+  const std::size_t before = locked_arenas().size();
+  SecretBytes secret;
+  for (int i = 0; i < 100; ++i) {
+    secret = SecretBytes(32768);
+    secret.truncate(32);
+  }
+  EXPECT_LE(locked_arenas().size(), before + 1);
+}
+
 TEST(LockedMemory, BlockOfAnySize_IsAlignedAndZero) {
   std::vector<SecretBytes> blocks;
   for (const std::size_t size : {1, 63, 64, 65, 4096, 65536, 65537, 262144, 262145, 1 << 20}) {
