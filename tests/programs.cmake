@@ -14,7 +14,8 @@ endif()
 
 # paraes_programs([PROGRAM...]): at the top of the CMakeLists.txt of a folder, what its tests start beyond
 # the programs of essential packages and those that compile paraes. `?chromium` is used where it is
-# installed, which quickstart need not do; `package:dpkg-dev` stands for all programs of a package.
+# installed, which quickstart need not do, and `?clang-*` in all versions; `package:dpkg-dev` stands for all
+# programs of a package.
 macro(paraes_programs)
   set(test_path)
   if(PARAES_DPKG_QUERY AND NOT CMAKE_CROSSCOMPILING)
