@@ -36,14 +36,7 @@ constexpr long none = std::numeric_limits<long>::max();
 const Buffer key = support::make_key(32, 1);
 const Buffer other_key = support::make_key(32, 2);
 const Buffer nonce = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-
-Buffer plaintext(std::size_t bytes) {
-  Buffer data(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::uint8_t>(i % 251);
-  return data;
-}
-
-const Buffer plain = plaintext(300000);
+const Buffer plain = support::pattern(300000);
 
 bool locked_memory_is_zero() {
   for (const auto arena : locked_arenas()) {

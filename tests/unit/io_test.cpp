@@ -11,13 +11,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,7 +22,10 @@
 #include "paraes/io.hpp"
 #include "src/io/fresh_pages.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/mappings.hpp"
+#include "tests/support/message_of.hpp"
 #include "tests/support/systems.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace paraes {
 namespace {
@@ -34,54 +34,39 @@ namespace fs = std::filesystem;
 
 class Io : public testing::Test {
  protected:
-  Io() {
-    std::string name = (fs::temp_directory_path() / "paraes-io-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
-    path_ = name;
-  }
-  ~Io() override { fs::remove_all(path_); }
-
-  [[nodiscard]] fs::path path(const std::string& name) const { return path_ / name; }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-  }
-  [[nodiscard]] std::string read(const std::string& name) const {
-    std::ifstream file(path(name));
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_.path(name); }
+  void write(const std::string& name, const std::string& text) const { folder_.write(name, text); }
+  [[nodiscard]] std::string read(const std::string& name) const { return folder_.text(name); }
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+        std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
 
   static Bytes bytes(const std::string& text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
   }
+  // The errno of the IoError that `call` throws; 0 if it throws none.
   template <class Call>
   static int error_of(const Call& call) {
-    try {
-      call();
-    } catch (const IoError& error) {
-      return error.code();
-    }
-    return 0;
+    const auto error = support::caught<IoError>(call);
+    return error ? error->code() : 0;
   }
 
  private:
-  fs::path path_;
+  const support::TemporaryFolder folder_;
 };
 
 TEST_F(Io, Folder_OpensFilesAndFoldersBelowIt) {
   fs::create_directories(path("a/b"));
   write("a/b/f", "text");
-  const Folder folder(path("a").string());
+  const Folder folder(path("a"));
   const Descriptor file = folder.open_file("b/f", O_RDONLY);
   char text[5] = {};
   EXPECT_EQ(::read(file.get(), text, 4), 4);
   EXPECT_STREQ(text, "text");
-  EXPECT_EQ(folder.open_folder("b").name(), path("a/b").string());
-  EXPECT_EQ(folder.open_folder("").name(), path("a").string());
-  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("c", O_RDONLY)); }), ENOENT);
+  EXPECT_EQ(folder.open_folder("b").name(), path("a/b"));
+  EXPECT_EQ(folder.open_folder("").name(), path("a"));
+  EXPECT_EQ(error_of([&] { return folder.open_file("c", O_RDONLY); }), ENOENT);
 }
 
 TEST_F(Io, Folder_RefusesSymbolicLinksAndPathsThatLeaveIt) {
@@ -90,24 +75,23 @@ TEST_F(Io, Folder_RefusesSymbolicLinksAndPathsThatLeaveIt) {
   write("outside/f", "text");
   fs::create_symlink("../outside", path("a/link"));
   fs::create_symlink("../outside/f", path("a/file"));
-  const Folder folder(path("a").string());
-  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("link/f", O_RDONLY)); }), ELOOP);
-  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_folder("link")); }), ELOOP);
-  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("file", O_RDONLY)); }), ELOOP);
-  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("../outside/f", O_RDONLY)); }),
-            EXDEV);
-  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("/etc/passwd", O_RDONLY)); }), EXDEV);
+  const Folder folder(path("a"));
+  EXPECT_EQ(error_of([&] { return folder.open_file("link/f", O_RDONLY); }), ELOOP);
+  EXPECT_EQ(error_of([&] { return folder.open_folder("link"); }), ELOOP);
+  EXPECT_EQ(error_of([&] { return folder.open_file("file", O_RDONLY); }), ELOOP);
+  EXPECT_EQ(error_of([&] { return folder.open_file("../outside/f", O_RDONLY); }), EXDEV);
+  EXPECT_EQ(error_of([&] { return folder.open_file("/etc/passwd", O_RDONLY); }), EXDEV);
   // Longer than the kernel allows a path to be, so that its components are opened one by one.
   const std::string absolute = "/etc/passwd" + std::string(5000, '/');
-  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file(absolute, O_RDONLY)); }), EXDEV);
+  EXPECT_EQ(error_of([&] { return folder.open_file(absolute, O_RDONLY); }), EXDEV);
   // The path of the folder itself may be a link.
-  EXPECT_NO_THROW(static_cast<void>(Folder(path("a/link").string()).open_file("f", O_RDONLY)));
+  EXPECT_NO_THROW(static_cast<void>(Folder(path("a/link")).open_file("f", O_RDONLY)));
 }
 
 TEST_F(Io, Folder_IsUsedByDescriptorAfterItsPathChanges) {
   fs::create_directories(path("a"));
   fs::create_directories(path("outside"));
-  auto folder = std::make_shared<const Folder>(path("a").string());
+  auto folder = std::make_shared<const Folder>(path("a"));
   fs::rename(path("a"), path("moved"));
   fs::create_symlink("outside", path("a"));
   FileSink sink(folder, "f", {});
@@ -120,7 +104,7 @@ TEST_F(Io, Folder_IsUsedByDescriptorAfterItsPathChanges) {
 TEST_F(Io, Folder_OpensPathsLongerThanPathMax) {
   const std::string name(200, 'n');
   std::string deep;
-  Folder folder(path("").string());
+  Folder folder(path(""));
   for (int i = 0; i < 30; ++i) {
     ASSERT_EQ(mkdirat(folder.descriptor(), name.c_str(), S_IRWXU), 0);
     folder = folder.open_folder(name);
@@ -129,7 +113,7 @@ TEST_F(Io, Folder_OpensPathsLongerThanPathMax) {
   struct stat expected = {};
   struct stat found = {};
   ASSERT_EQ(fstat(folder.descriptor(), &expected), 0);
-  ASSERT_EQ(fstat(Folder(path("").string()).open_folder(deep).descriptor(), &found), 0);
+  ASSERT_EQ(fstat(Folder(path("")).open_folder(deep).descriptor(), &found), 0);
   EXPECT_EQ(FileId(found), FileId(expected));
 }
 
@@ -140,7 +124,7 @@ TEST_F(Io, UncommittedSink_LeavesTheTargetAndNoTemporary) {
     options.overwrite = true;
     options.named = named;
     {
-      FileSink sink(path("f").string(), options);
+      FileSink sink(path("f"), options);
       sink.write(bytes("new"));
       sink.prepare();
     }
@@ -157,7 +141,7 @@ TEST_F(Io, Sink_CanLimitItsModeToThatOfTheReplacedFile) {
     options.overwrite = true;
     options.narrow = narrow;
     options.mode = 0604;
-    FileSink sink(path("f").string(), options);
+    FileSink sink(path("f"), options);
     const FileId id = sink.id();
     sink.commit();
     struct stat status = {};
@@ -169,7 +153,7 @@ TEST_F(Io, Sink_CanLimitItsModeToThatOfTheReplacedFile) {
 
 TEST_F(Io, Folder_NamesFilesWithoutAnEmptyNameOfItsOwn) {
   const auto name_in = [&](const std::string& name) {
-    return Folder(Folder(path("").string()).open_file(".", O_RDONLY), name).name_of("f");
+    return Folder(Folder(path("")).open_file(".", O_RDONLY), name).name_of("f");
   };
   EXPECT_EQ(name_in(""), "f");
   EXPECT_EQ(name_in("."), "f");
@@ -187,10 +171,10 @@ TEST_F(Io, Sink_RefusesAnExistingTargetBeforeAnythingIsWritten) {
     for (const bool named : {false, true}) {
       FileSink::Options options;
       options.named = named;
-      EXPECT_THROW(FileSink(path(name).string(), options), TargetExists) << name;
+      EXPECT_THROW(FileSink(path(name), options), TargetExists) << name;
     }
   }
-  EXPECT_THROW(FileSink(path("f").string()), TargetExists);
+  EXPECT_THROW(FileSink(path("f")), TargetExists);
   EXPECT_EQ(read("f"), "old");
   EXPECT_EQ(count(), 3U);
 }
@@ -200,7 +184,7 @@ TEST_F(Io, Sink_RefusesATargetThatCannotBeWrittenBeforeAnythingIsWritten) {
   FileSink::Options options;
   options.overwrite = true;
   const auto error_for = [&](const std::string& name) {
-    return error_of([&] { const FileSink sink(path(name).string(), options); });
+    return error_of([&] { const FileSink sink(path(name), options); });
   };
   EXPECT_EQ(error_for("folder"), EISDIR);
   EXPECT_EQ(error_for("folder/"), EISDIR);
@@ -214,7 +198,7 @@ TEST_F(Io, SinkCommit_RefusesATargetThatAppearedMeanwhile) {
     FileSink::Options options;
     options.named = named;
     {
-      FileSink sink(path("f").string(), options);
+      FileSink sink(path("f"), options);
       sink.write(bytes("ours"));
       write("f", "somebody else's");
       EXPECT_THROW(sink.commit(), TargetExists);
@@ -228,7 +212,7 @@ TEST_F(Io, SinkCommit_RefusesATargetThatAppearedMeanwhile) {
 TEST_F(Io, SinkCommit_RefusesATemporaryThatWasReplaced) {
   FileSink::Options options;
   options.named = true;
-  FileSink sink(path("f").string(), options);
+  FileSink sink(path("f"), options);
   sink.write(bytes("ours"));
   fs::remove(sink.temporary());
   std::ofstream(sink.temporary()) << "somebody else's";
@@ -241,7 +225,7 @@ TEST_F(Io, SinkCommit_RefusesATemporaryThatWasReplaced) {
 TEST_F(Io, IsTemporaryName_AcceptsNamesOfTemporariesOnly) {
   FileSink::Options options;
   options.named = true;
-  const FileSink sink(path("f").string(), options);
+  const FileSink sink(path("f"), options);
   EXPECT_TRUE(is_temporary_name(file_name_of(sink.temporary())));
   EXPECT_TRUE(is_temporary_name(".f.host.1.01234567.paraes-tmp"));
   for (const char* name :
@@ -254,23 +238,23 @@ TEST_F(Io, IsTemporaryName_AcceptsNamesOfTemporariesOnly) {
 
 TEST_F(Io, FileSource_ReadsAFileAndRefusesToReadAFifo) {
   write("f", "0123456789");
-  FileSource source = FileSource::open(path("f").string());
-  EXPECT_EQ(source.name(), path("f").string());
+  FileSource source = FileSource::open(path("f"));
+  EXPECT_EQ(source.name(), path("f"));
   EXPECT_EQ(source.size(), 10U);
   std::array<std::uint8_t, 16> buffer{};
   EXPECT_EQ(source.read(buffer), 10U);
   EXPECT_EQ(buffer[9], '9');
-  EXPECT_EQ(FileSource(path("f").string()).size(), 10U);
-  EXPECT_EQ(error_of([&] { static_cast<void>(FileSource::open(path("none").string())); }), ENOENT);
-  EXPECT_EQ(error_of([&] { static_cast<void>(FileSource(path("none").string())); }), ENOENT);
+  EXPECT_EQ(FileSource(path("f")).size(), 10U);
+  EXPECT_EQ(error_of([&] { return FileSource::open(path("none")); }), ENOENT);
+  EXPECT_EQ(error_of([&] { return FileSource(path("none")); }), ENOENT);
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
-  FileSource fifo = FileSource::open(path("fifo").string());
-  EXPECT_EQ(error_of([&] { static_cast<void>(fifo.read(buffer)); }), ESPIPE);
+  FileSource fifo = FileSource::open(path("fifo"));
+  EXPECT_EQ(error_of([&] { return fifo.read(buffer); }), ESPIPE);
 }
 
 TEST_F(Io, FileSource_DetectsChangesSinceItWasOpened) {
   write("f", "0123456789");
-  const auto open_source = [&] { return FileSource::open(path("f").string()); };
+  const auto open_source = [&] { return FileSource::open(path("f")); };
   const FileSource same = open_source();
   EXPECT_NO_THROW(same.check_unchanged());
   const FileSource overwritten = open_source();
@@ -288,7 +272,7 @@ TEST_F(Io, FileSource_DetectsChangesSinceItWasOpened) {
 }
 
 TEST_F(Io, ReadWhole_ReadsAFileThatStaysAndDetectsEveryChange) {
-  const auto open_source = [&] { return FileSource::open(path("f").string()); };
+  const auto open_source = [&] { return FileSource::open(path("f")); };
   // All bytes, or the errno of the error.
   const auto read = [](const FileSource& source) {
     std::vector<std::uint8_t> buffer(static_cast<std::size_t>(source.size()) + 1);
@@ -313,23 +297,10 @@ TEST_F(Io, ReadWhole_ReadsAFileThatStaysAndDetectsEveryChange) {
   EXPECT_EQ(read(FileSource::open("/proc/self/status")), std::to_string(EIO));
 }
 
-// The line VmFlags of the mapping that `address` lies in.
-std::string mapping_flags(const void* address) {
-  std::ifstream smaps("/proc/self/smaps");
-  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-  bool inside = false;
-  for (std::string line; std::getline(smaps, line);) {
-    unsigned long begin = 0;
-    unsigned long end = 0;
-    char dash = 0;
-    std::istringstream words(line);
-    if (words >> std::hex >> begin >> dash >> end && dash == '-') {
-      inside = begin <= wanted && wanted < end;
-    } else if (inside && line.starts_with("VmFlags:")) {
-      return line + " ";
-    }
-  }
-  return {};
+// Whether the mapping that `address` lies in asked for huge pages.
+bool asks_for_huge_pages(const void* address) {
+  const auto flags = support::mapping_flags(address);
+  return !flags.empty() && flags[0].find(" hg ") != std::string::npos;
 }
 
 TEST(IoBuffer, AsksForHugePagesFromTheSizeOfOneOn) {
@@ -341,7 +312,7 @@ TEST(IoBuffer, AsksForHugePagesFromTheSizeOfOneOn) {
     GTEST_SKIP() << "this system has no transparent huge pages";
   }
   if (support::is_emulated()) GTEST_SKIP() << "the emulator ignores MADV_HUGEPAGE";
-  EXPECT_NE(mapping_flags(large.data()).find(" hg "), std::string::npos);
+  EXPECT_TRUE(asks_for_huge_pages(large.data()));
 }
 
 TEST(FreshPages, AreHugeAndHandedOutOnce) {
@@ -357,7 +328,7 @@ TEST(FreshPages, AreHugeAndHandedOutOnce) {
     std::fill(taken.begin(), taken.end(), std::uint8_t{1});
     // The first piece of a region: its mapping asked for huge pages.
     if (i == 0) {
-      EXPECT_NE(mapping_flags(taken.data()).find(" hg "), std::string::npos);
+      EXPECT_TRUE(asks_for_huge_pages(taken.data()));
     }
   }
   EXPECT_EQ(pages.take(std::size_t{9} << 20).bytes.size(), std::size_t{9} << 20);

@@ -165,6 +165,12 @@ TEST(Scrypt, MatchesRfc7914) {
             "d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887");
 }
 
+TEST(Scrypt, ImpossibleCosts_AreRefused) {
+  Text out(64);
+  EXPECT_THROW(scrypt({}, {}, 0, out), InvalidArgument);
+  EXPECT_THROW(scrypt({}, {}, 41, out), InvalidArgument);
+}
+
 // 2^25 bytes are more than one call of the system returns.
 TEST(RandomBytes, FillEveryByte) {
   Text out((std::size_t{1} << 25) + 5);

@@ -22,6 +22,7 @@
 #include "paraes/secret.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/mappings.hpp"
 #include "tests/support/systems.hpp"
 
 namespace paraes {
@@ -44,23 +45,10 @@ std::size_t mappings() {
 // Whether all mappings that `block` lies in have the flag, such as "lo" for locked. False if the
 // system does not list the flags.
 bool has_flag(const SecretBytes& block, const std::string& flag) {
-  std::ifstream maps("/proc/self/smaps");
-  std::string line;
-  bool inside = false;
-  std::size_t found = 0;
-  std::size_t with_flag = 0;
-  while (std::getline(maps, line)) {
-    char* rest = nullptr;
-    const std::uintptr_t begin = std::strtoul(line.c_str(), &rest, 16);
-    if (*rest == '-') {
-      const std::uintptr_t end = std::strtoul(rest + 1, nullptr, 16);
-      inside = address_of(block) < end && address_of(block) + block.size() > begin;
-    } else if (inside && line.rfind("VmFlags:", 0) == 0) {
-      ++found;
-      if (line.find(" " + flag) != std::string::npos) ++with_flag;
-    }
-  }
-  return found != 0 && with_flag == found;
+  const auto all = support::mapping_flags(block.data(), block.size());
+  return !all.empty() && std::all_of(all.begin(), all.end(), [&](const std::string& flags) {
+    return flags.find(" " + flag + " ") != std::string::npos;
+  });
 }
 
 // Sets the limit on locked memory and gives up the right to exceed it.

@@ -1,5 +1,5 @@
 // The authenticated formats in memory: the layout of segments, every kind of source and sink and
-// their errors, salvage, headers, and key derivation.
+// their errors, salvage, and headers.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "paraes/error.hpp"
-#include "paraes/kdf.hpp"
 #include "paraes/messages.hpp"
 #include "tests/support/evp_oracle.hpp"
 #include "tests/support/hex.hpp"
@@ -23,12 +22,14 @@ namespace paraes {
 namespace {
 
 using support::Buffer;
+using support::caught;
 using support::message_of;
 using support::OrderedSink;
 using support::OrderedSource;
 using support::RandomSink;
 using support::RandomSource;
 using support::SilentSource;
+using support::throws;
 
 SegmentLayout layout(std::uint64_t header, std::uint64_t first, std::uint64_t later,
                      SegmentLayout::Last last) {
@@ -223,13 +224,7 @@ TEST(Messages, Shares_TogetherGiveTheBytesOfTheWhole) {
         for (unsigned index = count; index-- > 0;) {
           OpenOptions options;
           options.share = {.index = index, .count = count};
-          const Message copy({.header = Buffer(message.header().begin(), message.header().end()),
-                              .layout = message.layout(),
-                              .secret = {.key = SecretBytes(message.parts().secret.key.span()),
-                                         .base_nonce = message.parts().secret.base_nonce,
-                                         .nonces = message.parts().secret.nonces},
-                              .commits = message.commits()},
-                             {});
+          const Message copy(message.parts());
           segments += seal_message(plain_source, copy, sealed_sink, options).segments;
           opened += open_message(sealed_source, copy, &plain_sink, options).segments;
         }
@@ -278,7 +273,7 @@ TEST(SegmentCipher, NoncesAndTags_MatchTheFormats) {
   const SegmentCipher counted(key, base, SegmentCipher::Nonces::counted, {});
   const SegmentCipher prefixed(key, base, SegmentCipher::Nonces::prefixed, {});
   for (const std::uint64_t index : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0xfedcba98},
-                                    std::uint64_t{0x1234567890}}) {
+                                    std::uint64_t{0x0102030405060708}}) {
     for (const bool last : {false, true}) {
       Buffer nonce = base;
       for (unsigned i = 0; i < 8; ++i) {
@@ -306,17 +301,6 @@ TEST(SegmentCipher, NoncesAndTags_MatchTheFormats) {
   }
   Buffer wrong(115);
   EXPECT_THROW(support::seal_segment(counted, 0, false, plain, wrong), InvalidArgument);
-}
-
-TEST(SegmentNonces, HaveTheIndexWhereTheFormatsPutIt) {
-  const std::array<std::uint8_t, 12> base = {0x10, 0x21, 0x32, 0x43, 0x54, 0x65,
-                                             0x76, 0x87, 0x98, 0xa9, 0xba, 0xcb};
-  const SegmentNonces counted{base, SegmentNonces::Kind::counted};
-  const SegmentNonces prefixed{base, SegmentNonces::Kind::prefixed};
-  EXPECT_EQ(support::to_hex(counted.nonce(0, true)), "102132435465768798a9bacb");
-  EXPECT_EQ(support::to_hex(counted.nonce(0x0102030405060708, false)), "10213243556775839dafbdc3");
-  EXPECT_EQ(support::to_hex(prefixed.nonce(0, true)), "102132435465760000000001");
-  EXPECT_EQ(support::to_hex(prefixed.nonce(0xa1b2c3d4, false)), "10213243546576a1b2c3d400");
 }
 
 // A Tink nonce holds the index in 4 bytes: a larger one would repeat the nonce of another segment.
@@ -352,25 +336,16 @@ TEST(SegmentCipher, IndexWithoutRoomInTheNonce_IsRefused) {
   EXPECT_NO_THROW(support::seal_segment(counted, ~std::uint64_t{0}, true, plain, sealed));
 }
 
-TEST(Messages, LargeSegments_RoundTripOnSeveralThreads) {
-  const Buffer plain = support::pattern(std::size_t{20} << 20);
-  const Message message =
-      Message(new_tink_message(large_tink, key, {}), {.kernel = {}, .threads = 3});
-  const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
-  const Message other = Message(open_tink_message(large_tink, Bytes(sealed).first(40), key, {}),
-                                {.kernel = {}, .threads = 2});
-  RandomSource source(sealed);
-  RandomSink sink;
-  open_message(source, other, &sink);
-  EXPECT_EQ(sink.data, plain);
-}
-
 // The buffers for large segments grow while a pipe is read.
 TEST(Messages, LargeSegmentsInPipes_KeepAllBytes) {
   const Subject large = {"tink8m",
-                         [] { return Message(new_tink_message(large_tink, key, context), {}); },
+                         [] {
+                           return Message(new_tink_message(large_tink, key, context),
+                                          {.kernel = {}, .threads = 3});
+                         },
                          [](Bytes header) {
-                           return Message(open_tink_message(large_tink, header, key, context), {});
+                           return Message(open_tink_message(large_tink, header, key, context),
+                                          {.kernel = {}, .threads = 2});
                          }};
   constexpr std::size_t mib = std::size_t{1} << 20;
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, 4 * mib - 1, 4 * mib, 4 * mib + 1,
@@ -603,12 +578,9 @@ TEST(Messages, Seal_ThrowsTheErrorOfSourceOrSink) {
       options.threads = threads;
       const Message message = subjects[0].make();
       const auto expect_failure = [&](auto& source, auto& sink, const char* text) {
-        try {
-          seal_message(source, message, sink, options);
-          ADD_FAILURE() << "nothing was thrown";
-        } catch (const IoError& error) {
-          EXPECT_STREQ(error.what(), text);
-        }
+        const auto error = caught<IoError>([&] { seal_message(source, message, sink, options); });
+        ASSERT_TRUE(error);
+        EXPECT_STREQ(error->what(), text);
       };
       RandomSource file(plain);
       OrderedSource pipe(plain);
@@ -638,14 +610,8 @@ TEST(Messages, Seal_RefusesAFileThatShrinksOrGrows) {
     RandomSource source(plain);
     source.change(support::pattern(changed));
     RandomSink sink;
-    try {
-      seal_message(source, message, sink);
-      ADD_FAILURE() << "nothing was thrown";
-    } catch (const IoError& error) {
-      EXPECT_NE(std::string(error.what()).find(changed < plain.size() ? "shrank" : "grew"),
-                std::string::npos)
-          << error.what();
-    }
+    EXPECT_TRUE(throws<IoError>([&] { seal_message(source, message, sink); },
+                                changed < plain.size() ? "shrank" : "grew"));
   }
 }
 
@@ -810,13 +776,8 @@ TEST(Pipes, BytesBehindALargeSegment_AreNotBlamedOnTheKey) {
   Buffer header(message.header().size());
   static_cast<void>(pipe.read(header));
   OrderedSink sink;
-  try {
-    open_message(pipe, message, sink);
-    ADD_FAILURE() << "it is accepted";
-  } catch (const IntegrityError& error) {
-    EXPECT_NE(std::string(error.what()).find("ends within the tag"), std::string::npos)
-        << error.what();
-  }
+  EXPECT_TRUE(
+      throws<IntegrityError>([&] { open_message(pipe, message, sink); }, "ends within the tag"));
   EXPECT_EQ(support::difference(sink.data, plain), "");
 }
 
@@ -872,15 +833,13 @@ TEST(Ranges, BadSegment_SaysThatTheKeyFitsOnlyIfThatIsKnown) {
       RandomSource source(sealed);
       OpenOptions options;
       options.offset = offset;
-      try {
-        open_message(source, message, nullptr, options);
-        ADD_FAILURE() << "it authenticates";
-      } catch (const BadSegment& error) {
-        EXPECT_EQ(error.segment(), 1U);
-        EXPECT_EQ(error.key_fits(), message.commits() || offset == 0) << subject.name;
-        EXPECT_EQ(std::string(error.what()).find("wrong key") == std::string::npos,
-                  error.key_fits());
-      }
+      const auto error =
+          caught<BadSegment>([&] { open_message(source, message, nullptr, options); });
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->segment(), 1U);
+      EXPECT_EQ(error->key_fits(), message.commits() || offset == 0) << subject.name;
+      EXPECT_EQ(std::string(error->what()).find("wrong key") == std::string::npos,
+                error->key_fits());
     }
   }
 }
@@ -910,13 +869,14 @@ Message few_segments(SegmentLayout::Last last, std::uint64_t segment_bytes, std:
 // A message of `segments` segments, of which the last has `last_bytes` bytes, even if the format
 // allows fewer segments.
 Buffer seal_many(const Message& message, std::uint64_t segments, std::size_t last_bytes) {
-  Message::Parts parts = new_tink_message(small_tink, key, {});
-  parts.header.assign(message.header().begin(), message.header().end());
-  parts.layout = message.layout();
+  const SegmentKey& secret = message.parts().secret;
+  Message::Parts parts{.header = Buffer(message.header().begin(), message.header().end()),
+                       .layout = message.layout(),
+                       .secret = {.key = SecretBytes(secret.key.span()),
+                                  .base_nonce = secret.base_nonce,
+                                  .nonces = secret.nonces}};
   parts.layout.max_segments = segments;
-  parts.secret.key = SecretBytes(message.parts().secret.key.span());
-  parts.secret.base_nonce = message.parts().secret.base_nonce;
-  const Message longer(std::move(parts), {});
+  const Message longer(std::move(parts));
   const Buffer plain = support::pattern(
       static_cast<std::size_t>(message.layout().plain_offset(segments - 1)) + last_bytes);
   return seal<RandomSource, RandomSink>(longer, plain, {});
@@ -992,32 +952,23 @@ TEST(Messages, MoreSegmentsThanTheFormatAllows_AreNeitherOpenedNorSealed) {
   }
 }
 
-// The text of the WrongKey that opening throws, and what its header needs.
-template <class Open>
-std::pair<std::string, WrongKey::Secret> wrong_key_of(const Open& open) {
-  try {
-    static_cast<void>(open());
-  } catch (const WrongKey& error) {
-    return {error.what(), error.secret()};
-  }
-  return {"no WrongKey", WrongKey::Secret::key};
-}
-
 TEST(Headers, WrongKey_SaysOnlyWhatTheHeaderNeeds) {
-  const auto needs = [](WrongKey::Secret secret, const std::string& name) {
-    return std::pair("wrong " + name + " or context, or a damaged header", secret);
+  const auto expect_wrong = [](const auto& open, WrongKey::Secret secret, const std::string& name) {
+    const auto error = caught<WrongKey>(open);
+    ASSERT_TRUE(error) << name;
+    EXPECT_EQ(error->secret(), secret);
+    EXPECT_EQ(error->what(), "wrong " + name + " or context, or a damaged header");
   };
   const Buffer other = support::make_key(32, 2);
   const auto c2sp = new_c2sp_message(key, {});
-  EXPECT_EQ(wrong_key_of([&] { return open_c2sp_message(c2sp.header, other, {}); }),
-            needs(WrongKey::Secret::key, "key"));
-  for (const bool scrypt : {false, true}) {
-    const Preface preface = scrypt ? Preface::for_passphrase(256, 1) : Preface::for_key(32);
-    const auto parts = new_paraes_message(preface, key, {});
-    EXPECT_EQ(wrong_key_of([&] { return open_paraes_message(parts.header, other, {}); }),
-              scrypt ? needs(WrongKey::Secret::passphrase, "passphrase")
-                     : needs(WrongKey::Secret::key, "key"));
-  }
+  expect_wrong([&] { return open_c2sp_message(c2sp.header, other, {}); }, WrongKey::Secret::key,
+               "key");
+  const auto paraes = new_paraes_message(Preface::for_key(32), key, {});
+  expect_wrong([&] { return open_paraes_message(paraes.header, other, {}); }, WrongKey::Secret::key,
+               "key");
+  const auto scrypt = new_paraes_message(Preface::for_passphrase(256, 1), key, {});
+  expect_wrong([&] { return open_paraes_message(scrypt.header, other, {}); },
+               WrongKey::Secret::passphrase, "passphrase");
 }
 
 TEST(Headers, WrongKeyContextOrHeader_IsRefused) {
@@ -1100,53 +1051,21 @@ TEST(Headers, PrefaceThatNoMessageHas_IsRefused) {
 }
 
 TEST(Headers, PrefaceError_NamesTheWrongField) {
-  const auto complaint = [](std::size_t at, std::uint8_t value) {
-    auto text = Preface::for_passphrase(256, 4).encode();
-    text[at] = value;
-    try {
-      static_cast<void>(Preface::parse(text));
-      return std::string("nothing");
-    } catch (const IntegrityError& error) {
-      return std::string(error.what());
-    }
-  };
-  EXPECT_EQ(complaint(8, 1), "nothing");
-  EXPECT_NE(complaint(0, 'p').find("does not begin"), std::string::npos);
-  EXPECT_NE(complaint(8, 2).find("format version 2"), std::string::npos);
-  EXPECT_NE(complaint(9, 7).find("kdf 7"), std::string::npos);
-  EXPECT_NE(complaint(9, 0).find("no scrypt"), std::string::npos);
-  EXPECT_NE(complaint(10, 0).find("aead 0"), std::string::npos);
-  EXPECT_NE(complaint(10, 3).find("aead 3"), std::string::npos);
-  EXPECT_NE(complaint(11, 0).find("N = 1"), std::string::npos);
-  for (std::size_t at = 12; at < 16; ++at) {
-    EXPECT_NE(complaint(at, 1).find("reserved"), std::string::npos);
+  const struct {
+    std::size_t at;
+    std::uint8_t value;
+    const char* why;
+  } cases[] = {
+      {0, 'p', "does not begin"}, {8, 2, "format version 2"}, {9, 7, "kdf 7"}, {9, 0, "no scrypt"},
+      {10, 0, "aead 0"},          {10, 3, "aead 3"},          {11, 0, "N = 1"}};
+  auto text = Preface::for_passphrase(256, 4).encode();
+  text[31] = 9;  // of the salt
+  EXPECT_NO_THROW(static_cast<void>(Preface::parse(text)));
+  for (const auto& wrong : cases) {
+    auto changed = text;
+    changed[wrong.at] = wrong.value;
+    EXPECT_TRUE(throws<IntegrityError>([&] { return Preface::parse(changed); }, wrong.why));
   }
-  EXPECT_EQ(complaint(31, 9), "nothing");
-}
-
-// RFC 5869 appendix A.1 and A.4, RFC 7914 section 12.
-TEST(Kdf, HkdfAndScrypt_MatchTheExamplesOfTheRfcs) {
-  using support::from_hex;
-  Buffer out(42);
-  hkdf(HkdfHash::sha256, Buffer(22, 0x0b), from_hex("000102030405060708090a0b0c"),
-       from_hex("f0f1f2f3f4f5f6f7f8f9"), out);
-  EXPECT_EQ(support::to_hex(out),
-            "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865");
-  hkdf(HkdfHash::sha1, Buffer(11, 0x0b), from_hex("000102030405060708090a0b0c"),
-       from_hex("f0f1f2f3f4f5f6f7f8f9"), out);
-  EXPECT_EQ(support::to_hex(out),
-            "085a01ea1b10f36933068b56efa5ad81a4f14b822f5b091568a9cdd4f155fda2c22e422478d305f3f896");
-  const std::string word = "pleaseletmein";
-  const std::string salt = "SodiumChloride";
-  Buffer key64(64);
-  scrypt({reinterpret_cast<const std::uint8_t*>(word.data()), word.size()},
-         {reinterpret_cast<const std::uint8_t*>(salt.data()), salt.size()}, 14, key64);
-  EXPECT_EQ(
-      support::to_hex(key64),
-      "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d4970524"
-      "2a9af9e61e85dc0d651e40dfcf017b45575887");
-  EXPECT_THROW(scrypt({}, {}, 0, key64), InvalidArgument);
-  EXPECT_THROW(scrypt({}, {}, 41, key64), InvalidArgument);
 }
 
 }  // namespace

@@ -22,12 +22,14 @@
 #include "paraes/error.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/message_of.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace paraes::system {
 namespace {
 
 using support::Buffer;
+using support::caught;
 using support::TemporaryFolder;
 using Clock = std::chrono::steady_clock;
 
@@ -62,7 +64,8 @@ ProgramCall shell(const std::string& commands) { return program("/bin/sh", {"-c"
 
 // For a loop of sh that ends after at most ten seconds.
 std::string wait_for(const std::string& file) {
-  return "i=0; while [ ! -e '" + file + "' ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done; ";
+  return "i=0; while [ ! -e '" + file +
+         "' ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i + 1)); done; ";
 }
 
 TEST(Program, OutputAndErrors_ArePassedOnSeparately) {
@@ -70,13 +73,6 @@ TEST(Program, OutputAndErrors_ArePassedOnSeparately) {
   EXPECT_TRUE(result.end.succeeded());
   EXPECT_EQ(result.output, "out\nmore\n");
   EXPECT_EQ(result.errors, "err\n");
-}
-
-TEST(Program, WithoutOutput_CallsNothing) {
-  const Outcome result = run(shell("exit 0"));
-  EXPECT_TRUE(result.end.succeeded());
-  EXPECT_EQ(result.output, "");
-  EXPECT_EQ(result.errors, "");
 }
 
 TEST(Program, Arguments_ArriveAsTheyAre) {
@@ -115,13 +111,10 @@ TEST(Program, ThatCannotBeStarted_IsAnIoError) {
   if (support::is_emulated()) GTEST_SKIP() << "the emulator does not report why execve failed";
   const TemporaryFolder folder;
   const auto expect_error = [](const std::string& path, int code) {
-    try {
-      static_cast<void>(run(program(path)));
-      ADD_FAILURE() << path << " was started";
-    } catch (const IoError& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-      EXPECT_TRUE(std::string(error.what()).starts_with(path + ": ")) << error.what();
-    }
+    const auto error = caught<IoError>([&] { return run(program(path)); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), code) << error->what();
+    EXPECT_TRUE(std::string(error->what()).starts_with(path + ": ")) << error->what();
   };
   expect_error(folder.path("missing"), ENOENT);
   expect_error(folder.write("plain", std::string("#!/bin/sh\n")), EACCES);
@@ -451,12 +444,9 @@ TEST(PipeWith, Contents_AreReadToTheirEnd) {
 }
 
 TEST(PipeWith, MoreThanAPipeHolds_IsAnIoError) {
-  try {
-    static_cast<void>(pipe_with(Buffer(std::size_t{16} << 20)));
-    ADD_FAILURE() << "16 MiB fit in a pipe";
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.code(), ENOBUFS);
-  }
+  const auto error = caught<IoError>([] { return pipe_with(Buffer(std::size_t{16} << 20)); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ENOBUFS);
 }
 
 }  // namespace

@@ -24,12 +24,14 @@
 #include "tests/support/age_file.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/memory_io.hpp"
+#include "tests/support/message_of.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace paraes {
 namespace {
 
 using support::Buffer;
+using support::caught;
 using support::RandomSink;
 using support::RandomSource;
 using support::TemporaryFolder;
@@ -213,14 +215,12 @@ TEST(Reseal, DamagedSegment_IsNamedAndNothingIsClaimedWhole) {
           options.progress = [&](std::uint64_t done) { progress = done; };
           RandomSource source(damaged);
           FileSink sink(folder.path("out"), {});
-          try {
-            static_cast<void>(rewriting.run(source, sink, options));
-            ADD_FAILURE() << "it was accepted";
-          } catch (const BadSegment& error) {
-            EXPECT_EQ(error.segment(), index);
-            EXPECT_EQ(error.plain_offset(), index * segment);
-            EXPECT_TRUE(error.key_fits());
-          }
+          const auto error =
+              caught<BadSegment>([&] { return rewriting.run(source, sink, options); });
+          ASSERT_TRUE(error);
+          EXPECT_EQ(error->segment(), index);
+          EXPECT_EQ(error->plain_offset(), index * segment);
+          EXPECT_TRUE(error->key_fits());
           EXPECT_LT(progress, plain_bytes);
         });
         EXPECT_FALSE(folder.has("out"));
@@ -234,12 +234,9 @@ TEST(Reseal, DamagedSegment_IsNamedAndNothingIsClaimedWhole) {
     RandomSink sink;
     TransferOptions serial;
     serial.overlap = false;
-    try {
-      static_cast<void>(rewriting.run(source, sink, serial));
-      ADD_FAILURE() << "it was accepted";
-    } catch (const BadSegment& error) {
-      EXPECT_EQ(error.segment(), 3U);
-    }
+    const auto error = caught<BadSegment>([&] { return rewriting.run(source, sink, serial); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->segment(), 3U);
     EXPECT_LE(sink.data.size(), header.size());
   }
 }
@@ -253,13 +250,10 @@ TEST(Reseal, FirstSegmentOfTink_MayHaveAnotherKeyInstead) {
     sealed[static_cast<std::size_t>(from.layout().sealed_offset(index))] ^= 1U;
     RandomSource source(sealed);
     RandomSink sink;
-    try {
-      static_cast<void>(reseal_message(source, from, to, sink));
-      ADD_FAILURE() << "it was accepted";
-    } catch (const BadSegment& error) {
-      EXPECT_EQ(error.segment(), index);
-      EXPECT_EQ(error.key_fits(), index != 0);
-    }
+    const auto error = caught<BadSegment>([&] { return reseal_message(source, from, to, sink); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->segment(), index);
+    EXPECT_EQ(error->key_fits(), index != 0);
   }
 }
 

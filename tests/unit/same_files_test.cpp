@@ -7,17 +7,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "paraes/error.hpp"
 #include "tests/support/memory_io.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace paraes::mpi {
 namespace {
@@ -105,16 +102,9 @@ TEST(Samples, FileThatShrankAndOffsetBehindTheEnd_AreErrors) {
 class SharedOutputTest : public testing::Test {
  protected:
   SharedOutputTest() {
-    std::string name = (fs::temp_directory_path() / "paraes-same-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
-    folder_ = name;
     FileSink::Options options;
     options.named = true;
-    sink_.emplace((folder_ / "out").string(), options);
-  }
-  ~SharedOutputTest() override {
-    sink_.reset();
-    fs::remove_all(folder_);
+    sink_.emplace(folder_.path("out"), options);
   }
 
   [[nodiscard]] SharedOutput output(std::uint64_t max_bytes, int ranks) const {
@@ -126,7 +116,7 @@ class SharedOutputTest : public testing::Test {
     SharedSink(path, "out").write_at(tokens.offset(rank), tokens.token(rank));
   }
 
-  fs::path folder_;
+  const support::TemporaryFolder folder_;
   std::optional<FileSink> sink_;
 };
 
@@ -142,8 +132,7 @@ TEST_F(SharedOutputTest, TokensOfAllRanks_AreFoundAndRemoved) {
   sink_->write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
   shared.finish(text.size());
   sink_->commit();
-  std::ifstream file(folder_ / "out");
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), text);
+  EXPECT_EQ(folder_.text("out"), text);
 }
 
 TEST_F(SharedOutputTest, Tokens_LieBehindTheOutputAndApart) {
@@ -169,7 +158,7 @@ TEST_F(SharedOutputTest, TokenOfAnotherRankOrRun_IsNotAccepted) {
 TEST_F(SharedOutputTest, CopyOfTheOutput_IsRefused) {
   const SharedOutput shared = output(0, 2);
   // The other rank writes to a copy.
-  const std::string copy = (folder_ / "copy").string();
+  const std::string copy = folder_.path("copy");
   fs::copy_file(sink_->temporary(), copy);
   join(copy, shared.tokens(), 1);
   EXPECT_EQ(shared.find_missing(), 1);

@@ -11,11 +11,13 @@
 #include "paraes/messages.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/memory_io.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace paraes {
 namespace {
 
 using support::Buffer;
+using support::caught;
 using support::difference;
 using support::pattern;
 using support::RandomSink;
@@ -110,12 +112,9 @@ TEST(SegmentsInMemory, DamagedSegments_NameTheFirstAndWipeTheOutput) {
   sealed[90 * (16384 + tag)] ^= 1;
   sealed[60 * (16384 + tag)] ^= 1;
   Buffer out(100 * 16384, 0xee);
-  try {
-    open_segments(message, 0, true, sealed, out, 3);
-    FAIL() << "nothing was thrown";
-  } catch (const BadSegment& error) {
-    EXPECT_EQ(error.segment(), 60U);
-  }
+  const auto error = caught<BadSegment>([&] { open_segments(message, 0, true, sealed, out, 3); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->segment(), 60U);
   EXPECT_EQ(out, Buffer(out.size()));
 }
 

@@ -16,9 +16,12 @@
 #include "mpi/commands.hpp"
 #include "paraes/error.hpp"
 #include "src/core/locked_memory.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace paraes::mpi {
 namespace {
+
+using support::message_of;
 
 Command a_command() {
   Command command;
@@ -55,19 +58,9 @@ Command a_command() {
   return command;
 }
 
-template <class Call>
-std::string error_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
 template <class T>
 std::string error_of_reading(const Serializer& bytes) {
-  return error_of([&] { static_cast<void>(bytes.read<T>()); });
+  return message_of<Error>([&] { return bytes.read<T>(); });
 }
 
 Serializer copy_of(const Serializer& bytes, std::size_t size) {
@@ -262,11 +255,9 @@ TEST(Chunks, ResultOfOtherSegmentsAndSegmentWithoutTag_AreRefused) {
   const Serializer sent = serialized_chunk(segments.run);
   HeldChunk chunk(sent, true);
   const Serializer result = chunk.serialized_result(1);
-  EXPECT_NE(
-      error_of([&] { static_cast<void>(take_result(result, std::span(segments.run).first(1))); }),
-      "");
+  EXPECT_THROW(static_cast<void>(take_result(result, std::span(segments.run).first(1))), Error);
   // The second segment has 10 bytes, fewer than a tag.
-  EXPECT_NE(error_of([&] { HeldChunk(sent, false); }), "");
+  EXPECT_THROW(HeldChunk(sent, false), Error);
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -23,15 +21,10 @@ class WholeFiles : public testing::Test {
  protected:
   WholeFiles() : plain_(100000, 'x'), key_(32) {
     random_bytes(key_);
-    std::ofstream(path("plain"), std::ios::binary) << plain_;
+    folder_.write("plain", plain_);
   }
 
   [[nodiscard]] std::string path(const std::string& name) const { return folder_.path(name); }
-  [[nodiscard]] std::string read(const std::string& name) const {
-    std::ifstream file(path(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
   void open(const std::string& sealed, const std::string& to, Bytes context = {}) const {
     FileSource source(path(sealed));
     FileSink sink(path(to));
@@ -44,13 +37,18 @@ class WholeFiles : public testing::Test {
   SecretBytes key_;
 };
 
-TEST_F(WholeFiles, SealMessage_TakesWhatNewParaesMessageReturns) {
+TEST_F(WholeFiles, SealAndOpenMessage_TakeTemporaries) {
   FileSource source(path("plain"));
   FileSink sink(path("sealed"));
   seal_message(source, new_paraes_message(key_), sink);
   sink.commit();
   open("sealed", "opened");
-  EXPECT_EQ(read("opened"), plain_);
+  EXPECT_EQ(folder_.text("opened"), plain_);
+  // Without a sink, it authenticates.
+  FileSource sealed(path("sealed"));
+  const OpenResult result =
+      open_message(sealed, open_paraes_message(read_paraes_header(sealed), key_), nullptr);
+  EXPECT_EQ(result.plain_bytes, plain_.size());
 }
 
 TEST_F(WholeFiles, SealMessage_TakesAVariable) {
@@ -61,7 +59,7 @@ TEST_F(WholeFiles, SealMessage_TakesAVariable) {
   seal_message(source, message, sink);
   sink.commit();
   open("sealed", "opened", context);
-  EXPECT_EQ(read("opened"), plain_);
+  EXPECT_EQ(folder_.text("opened"), plain_);
   EXPECT_THROW(open("sealed", "without context"), WrongKey);
 }
 
@@ -76,17 +74,6 @@ TEST_F(WholeFiles, MessageFromACopyOfItsParts_HasTheSameKeyAndLayout) {
   EXPECT_EQ(opened, std::vector<std::uint8_t>(100, 7));
   EXPECT_TRUE(second.commits());
   EXPECT_EQ(std::vector(second.header().begin(), second.header().end()), parts.header);
-}
-
-TEST_F(WholeFiles, OpenMessageWithoutSink_Authenticates) {
-  FileSource source(path("plain"));
-  FileSink sink(path("sealed"));
-  seal_message(source, new_paraes_message(key_), sink);
-  sink.commit();
-  FileSource sealed(path("sealed"));
-  const OpenResult result =
-      open_message(sealed, open_paraes_message(read_paraes_header(sealed), key_), nullptr);
-  EXPECT_EQ(result.plain_bytes, plain_.size());
 }
 
 }  // namespace

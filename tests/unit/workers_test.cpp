@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/message_of.hpp"
+
 namespace paraes {
 namespace {
 
@@ -42,22 +44,17 @@ TEST(ForEachJob, Failure_OfTheLowestJobIsThrownAndNoMoreJobsBegin) {
   constexpr std::uint64_t count = 100000;
   std::atomic<std::uint64_t> begun = 0;
   std::atomic<bool> later_failed = false;
-  std::string message;
-  try {
-    // Job 0 waits until a job with a higher number has failed, and then fails too.
-    for_each_job(2, count, [&](unsigned, std::uint64_t job) {
-      ++begun;
-      if (job == 0) {
-        for (int i = 0; i < 1000000 && !later_failed; ++i) std::this_thread::yield();
-        throw std::runtime_error("first");
-      }
-      later_failed = true;
-      throw std::runtime_error("later");
-    });
-  } catch (const std::runtime_error& error) {
-    message = error.what();
-  }
-  EXPECT_EQ(message, "first");
+  // Job 0 waits until a job with a higher number has failed, and then fails too.
+  const auto body = [&](unsigned, std::uint64_t job) {
+    ++begun;
+    if (job == 0) {
+      for (int i = 0; i < 1000000 && !later_failed; ++i) std::this_thread::yield();
+      throw std::runtime_error("first");
+    }
+    later_failed = true;
+    throw std::runtime_error("later");
+  };
+  EXPECT_TRUE(support::throws<std::runtime_error>([&] { for_each_job(2, count, body); }, "first"));
   EXPECT_LE(begun, 2U);
 }
 

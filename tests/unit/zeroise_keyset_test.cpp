@@ -10,6 +10,7 @@
 #include "tests/support/buffers.hpp"
 #include "tests/support/freed_memory.hpp"
 #include "tests/support/hex.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -88,18 +89,13 @@ TEST(TinkKeyset, ThatIsRefused_LeavesNoKeyInFreedMemory) {
     SCOPED_TRACE(text);
     watch_for_the_key();
     SecretBytes contents = secret(text);
-    bool refused = false;
-    std::string why;
     support::watching = true;
-    try {
-      static_cast<void>(parse_tink_keyset(std::move(contents), "k"));
-    } catch (const InvalidArgument& error) {
-      refused = true;
-      why = error.what();
-    }
+    const auto error = support::caught<InvalidArgument>(
+        [&] { return parse_tink_keyset(std::move(contents), "k"); });
     support::watching = false;
-    EXPECT_TRUE(refused);
-    EXPECT_EQ(why.find(value.substr(20, 8)), std::string::npos) << why;
+    ASSERT_TRUE(error);
+    EXPECT_EQ(std::string(error->what()).find(value.substr(20, 8)), std::string::npos)
+        << error->what();
     EXPECT_EQ(support::leaks, 0U);
     EXPECT_EQ(support::needles_in_arena(), 0U);
   }
