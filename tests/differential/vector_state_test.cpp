@@ -14,7 +14,7 @@ namespace {
 using support::all_operations;
 using support::Buffer;
 using support::BuildTest;
-using support::clear_upper_halves;
+using support::leaves_upper_halves_in_use;
 using support::Operation;
 using support::Task;
 using support::tells_upper_halves;
@@ -25,14 +25,13 @@ constexpr const char* does_not_tell =
 
 TEST(UpperHalves, AreSeenInUseUntilTheyAreCleared) {
   if (!tells_upper_halves()) GTEST_SKIP() << does_not_tell;
-  clear_upper_halves();
-  EXPECT_FALSE(upper_halves_in_use());
+  const auto use = [] {
 #if defined(__x86_64__)
-  asm volatile("vpcmpeqd %%ymm5, %%ymm5, %%ymm5" ::: "xmm5");
+    asm volatile("vpcmpeqd %%ymm5, %%ymm5, %%ymm5" ::: "xmm5");
 #endif
-  const bool in_use = upper_halves_in_use();
-  clear_upper_halves();
-  EXPECT_TRUE(in_use);
+  };
+  EXPECT_FALSE(leaves_upper_halves_in_use([] {}));
+  EXPECT_TRUE(leaves_upper_halves_in_use(use));
   EXPECT_FALSE(upper_halves_in_use());
 }
 
@@ -47,12 +46,11 @@ TEST_P(VectorState, UpperHalves_AreClearAfterEveryOperation) {
         const Task task = operation.prepare(operation.direction, n, key_bytes);
         Buffer out(n);
         Buffer tag(16);
-        clear_upper_halves();
-        operation.run(operation.direction, execution(), task.inputs(), task.in, out, tag);
-        const bool in_use = upper_halves_in_use();
-        clear_upper_halves();
+        EXPECT_FALSE(leaves_upper_halves_in_use([&] {
+          operation.run(operation.direction, execution(), task.inputs(), task.in, out, tag);
+        })) << operation.name
+            << ", " << n << " bytes, key of " << key_bytes;
         ASSERT_TRUE(out == task.out) << operation.name;
-        EXPECT_FALSE(in_use) << operation.name << ", " << n << " bytes, key of " << key_bytes;
       }
     }
   }

@@ -30,14 +30,7 @@ void check_whole(const Buffer& given, const Buffer& key, const Buffer& context,
 void check_own(const Buffer& key, const Buffer& context, const Buffer& plain,
                const Execution& execution) {
   const Message message(new_c2sp_message(key, context), execution);
-  const Bytes salt = message.header().first(24);
-  const Derived expected = derive_c2sp(key, salt, context);
-  require(equal(message.header(), expected.header));
-  Buffer sealed(static_cast<std::size_t>(message.layout().sealed_bytes(plain.size())));
-  WholeMessage whole{.message = &message, .in = plain, .out = sealed, .error = {}};
-  seal_messages({&whole, 1});
-  require(whole.error == nullptr);
-  require(equal(sealed, joined(expected.header, seal_by_evp(expected, plain))));
+  check_sealing(message, derive_c2sp(key, message.header().first(24), context), plain);
 }
 
 void check_others(Input& input, const Buffer& key, const Buffer& context, const Buffer& plain,

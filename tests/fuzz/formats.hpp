@@ -37,6 +37,16 @@ template <class Action>
   return std::nullopt;
 }
 
+// Seals a message, which must have the bytes of OpenSSL's.
+inline void check_sealing(const Message& message, const Derived& expected, const Buffer& plain) {
+  require(equal(message.header(), expected.header));
+  Buffer sealed(static_cast<std::size_t>(message.layout().sealed_bytes(plain.size())));
+  WholeMessage whole{.message = &message, .in = plain, .out = sealed, .error = {}};
+  seal_messages({&whole, 1});
+  require(whole.error == nullptr);
+  require(equal(sealed, joined(expected.header, seal_by_evp(expected, plain))));
+}
+
 // Opens a message and compares the result with OpenSSL's. open(header) makes the message of a
 // header; derive(header) makes it with OpenSSL, or returns nothing if the header is not one of this
 // key.

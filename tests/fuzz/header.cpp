@@ -1,23 +1,15 @@
 // Fuzzes headers of paraes messages: bytes are refused as damaged, or they are a header whose parts
 // fit together. They come from a file and from a pipe, whose size is unknown.
 
-#include <algorithm>
-#include <cstdlib>
 #include <optional>
-#include <vector>
 
 #include "paraes/error.hpp"
 #include "paraes/recipients.hpp"
+#include "tests/fuzz/input.hpp"
 #include "tests/support/memory_io.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
-namespace paraes {
+namespace paraes::fuzz {
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 // Whether `part` lies in `whole`, which begins with other bytes.
 bool is_within(Bytes part, Bytes whole) {
@@ -25,7 +17,7 @@ bool is_within(Bytes part, Bytes whole) {
 }
 
 // Nothing if it is refused.
-std::optional<std::vector<std::uint8_t>> header_in(Source& source) {
+std::optional<Buffer> header_in(Source& source) {
   try {
     return read_paraes_header(source);
   } catch (const IntegrityError&) {
@@ -50,7 +42,7 @@ void check_header(Bytes header) {
   try {
     const Preface preface = Preface::parse(header.first(std::min(header.size(), Preface::bytes)));
     const auto start = preface.encode();
-    require(std::equal(start.begin(), start.end(), header.begin()));
+    require(equal(start, header.first(start.size())));
     require(preface.wrap_bytes <= max_wrap_bytes);
   } catch (const IntegrityError&) {
     // age_file_of refuses it as well.
@@ -68,21 +60,21 @@ void check_header(Bytes header) {
 }
 
 }  // namespace
-}  // namespace paraes
+}  // namespace paraes::fuzz
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes;
-  const std::vector<std::uint8_t> bytes(data, data + size);
-  support::RandomSource file(bytes);
-  support::OrderedSource pipe(bytes);
+  using namespace paraes::fuzz;
+  const Buffer bytes(data, data + size);
+  paraes::support::RandomSource file(bytes);
+  paraes::support::OrderedSource pipe(bytes);
   const auto from_file = header_in(file);
   const auto from_pipe = header_in(pipe);
   // Only a file shows that the wrap does not fit.
   require(!from_file || from_file == from_pipe);
   if (from_pipe) {
-    require(from_pipe->size() <= size &&
-            std::equal(from_pipe->begin(), from_pipe->end(), bytes.begin()));
-    require(from_pipe->size() <= paraes_header_bytes + max_wrap_bytes);
+    require(from_pipe->size() <= size);
+    require(equal(*from_pipe, paraes::Bytes(bytes).first(from_pipe->size())));
+    require(from_pipe->size() <= paraes::paraes_header_bytes + paraes::max_wrap_bytes);
     check_header(*from_pipe);
   }
   check_header(bytes);

@@ -32,12 +32,7 @@ void check_own(const TinkParameters& parameters, const Buffer& key, const Buffer
                const Buffer& plain, const Execution& execution) {
   const Message message(new_tink_message(parameters, key, associated), execution);
   require(message.header()[0] == parameters.header_bytes());
-  const Derived expected = derive_tink(parameters, key, message.header(), associated);
-  Buffer sealed(static_cast<std::size_t>(message.layout().sealed_bytes(plain.size())));
-  WholeMessage whole{.message = &message, .in = plain, .out = sealed, .error = {}};
-  seal_messages({&whole, 1});
-  require(whole.error == nullptr);
-  require(equal(sealed, joined(expected.header, seal_by_evp(expected, plain))));
+  check_sealing(message, derive_tink(parameters, key, message.header(), associated), plain);
 }
 
 void check_others(Input& input, const TinkParameters& parameters, const Buffer& key,

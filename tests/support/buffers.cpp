@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstring>
 #include <system_error>
 
@@ -35,51 +34,6 @@ MutableBytes GuardedBuffer::place(Bytes source, Flush flush) const {
   const MutableBytes placed = place(source.size(), flush);
   std::copy(source.begin(), source.end(), placed.begin());
   return placed;
-}
-
-namespace {
-
-// Written by FaultNote::set, and read by the signal handler on the same thread.
-const char* volatile fault_operation = nullptr;
-volatile std::size_t fault_bytes = 0;
-struct sigaction action_before;
-
-void write_text(const char* text) {
-  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(99);
-}
-
-// Calls async-signal-safe functions only. It restores the action before and returns, so that the
-// instruction faults again: the process ends by the same fault, and a sanitizer reports it.
-void on_fault(int) {
-  char digits[24];
-  char* at = digits + sizeof digits;
-  *--at = '\0';
-  std::size_t n = fault_bytes;
-  do {
-    *--at = static_cast<char>('0' + n % 10);
-    n /= 10;
-  } while (n != 0);
-  write_text("a guard page was touched: ");
-  write_text(fault_operation != nullptr ? fault_operation : "?");
-  write_text(", ");
-  write_text(at);
-  write_text(" bytes\n");
-  sigaction(SIGSEGV, &action_before, nullptr);
-}
-
-}  // namespace
-
-FaultNote::FaultNote() {
-  struct sigaction action = {};
-  action.sa_handler = on_fault;
-  sigaction(SIGSEGV, &action, &action_before);
-}
-
-FaultNote::~FaultNote() { sigaction(SIGSEGV, &action_before, nullptr); }
-
-void FaultNote::set(const char* operation, std::size_t bytes) noexcept {
-  fault_operation = operation;
-  fault_bytes = bytes;
 }
 
 std::string difference(Bytes actual, Bytes expected) {

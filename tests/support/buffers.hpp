@@ -99,18 +99,6 @@ class GuardedBuffer {
   std::size_t capacity_;  // whole pages
 };
 
-// While it exists, a segmentation fault prints what set() was last called with before the process
-// ends.
-class FaultNote {
- public:
-  FaultNote();
-  ~FaultNote();
-  FaultNote(const FaultNote&) = delete;
-  FaultNote& operator=(const FaultNote&) = delete;
-
-  static void set(const char* operation, std::size_t bytes) noexcept;
-};
-
 // Empty if the ranges are equal, else a description of the first difference.
 [[nodiscard]] std::string difference(Bytes actual, Bytes expected);
 

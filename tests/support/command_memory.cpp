@@ -7,39 +7,23 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
+
+#include "mappings.hpp"
 
 namespace {
 
 constexpr int command_tag = 1;  // Tag::command of mpi/ranks.hpp
-
-std::string flags_of(const void* data) {
-  const auto address = reinterpret_cast<std::uintptr_t>(data);
-  std::ifstream maps("/proc/self/smaps");
-  bool inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
-      inside = address >= begin && address < end;
-    } else if (inside && line.rfind("VmFlags:", 0) == 0) {
-      return line.substr(8);
-    }
-  }
-  return " unknown";
-}
 
 void record(const char* what, const void* data, int size) {
   const char* path = std::getenv("PARAES_COMMAND_MEMORY");
   if (path == nullptr) return;
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const auto flags = paraes::support::mapping_flags(data);
   const std::string line = std::string(what) + " " + std::to_string(rank) + " " +
-                           std::to_string(size) + flags_of(data) + "\n";
+                           std::to_string(size) + (flags.empty() ? " unknown" : flags[0]) + "\n";
   const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (file < 0 || write(file, line.data(), line.size()) < 0) std::abort();
   close(file);

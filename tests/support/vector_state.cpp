@@ -1,50 +1,12 @@
 #include "tests/support/vector_state.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
-#include <type_traits>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 namespace paraes::support {
-namespace {
-
-const Kernel* checked = nullptr;
-
-template <auto Function>
-struct Check;
-
-template <class Result, class... Arguments, Result (*Kernel::*Function)(Arguments...)>
-struct Check<Function> {
-  static Result call(Arguments... arguments) {
-    clear_upper_halves();
-    if constexpr (std::is_void_v<Result>) {
-      (checked->*Function)(arguments...);
-      note();
-    } else {
-      const Result result = (checked->*Function)(arguments...);
-      note();
-      return result;
-    }
-  }
-
-  static void note() {
-    if (!upper_halves_in_use()) return;
-    clear_upper_halves();
-    ADD_FAILURE() << "a function of " << checked->name << " left upper halves in use";
-  }
-};
-
-template <auto... Functions>
-void wrap(Kernel& row) {
-  ((row.*Functions = row.*Functions == nullptr ? nullptr : Check<Functions>::call), ...);
-}
-
-}  // namespace
-
 #if defined(__x86_64__)
 
 bool tells_upper_halves() noexcept {
@@ -82,19 +44,5 @@ bool upper_halves_in_use() noexcept { return false; }
 void clear_upper_halves() noexcept {}
 
 #endif
-
-Kernel with_vector_check(const Kernel& row) {
-  checked = &row;
-  Kernel copy = row;
-  wrap<&Kernel::expand, &Kernel::ecb_encrypt, &Kernel::ecb_decrypt, &Kernel::cbc_encrypt,
-       &Kernel::cbc_decrypt, &Kernel::ctr, &Kernel::ctr_nontemporal,
-       &Kernel::ecb_encrypt_nontemporal, &Kernel::ecb_decrypt_nontemporal,
-       &Kernel::cbc_decrypt_nontemporal, &Kernel::xts_encrypt_nontemporal,
-       &Kernel::xts_decrypt_nontemporal, &Kernel::xts_tweaks, &Kernel::xts_encrypt,
-       &Kernel::xts_decrypt, &Kernel::ghash_init, &Kernel::ghash, &Kernel::gcm_encrypt,
-       &Kernel::gcm_decrypt, &Kernel::gcm_encrypt_nontemporal, &Kernel::gcm_decrypt_nontemporal,
-       &Kernel::gcm_seal, &Kernel::gcm_open, &Kernel::gcm_seal_many, &Kernel::gcm_open_many>(copy);
-  return copy;
-}
 
 }  // namespace paraes::support

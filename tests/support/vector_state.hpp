@@ -2,8 +2,6 @@
 // instructions of its thread slow, until VZEROUPPER clears them.
 #pragma once
 
-#include "src/kernels/kernel.hpp"
-
 namespace paraes::support {
 
 // Whether this processor has upper halves and tells whether they are in use (XGETBV with XCR1).
@@ -15,8 +13,14 @@ namespace paraes::support {
 
 void clear_upper_halves() noexcept;
 
-// A row whose functions call those of `row` and fail the running test if they leave upper halves in
-// use. `row` must outlive it, and there is only one at a time.
-[[nodiscard]] Kernel with_vector_check(const Kernel& row);
+// Calls `action` and returns whether it left upper halves in use.
+template <class Action>
+[[nodiscard]] bool leaves_upper_halves_in_use(const Action& action) {
+  clear_upper_halves();
+  action();
+  const bool in_use = upper_halves_in_use();
+  clear_upper_halves();
+  return in_use;
+}
 
 }  // namespace paraes::support

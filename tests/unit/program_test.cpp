@@ -68,13 +68,6 @@ std::string wait_for(const std::string& file) {
          "' ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i + 1)); done; ";
 }
 
-TEST(Program, OutputAndErrors_ArePassedOnSeparately) {
-  const Outcome result = run(shell("echo out; echo err >&2; echo more"));
-  EXPECT_TRUE(result.end.succeeded());
-  EXPECT_EQ(result.output, "out\nmore\n");
-  EXPECT_EQ(result.errors, "err\n");
-}
-
 TEST(Program, Arguments_ArriveAsTheyAre) {
   const std::vector<std::string> words = {"", "two words", "$HOME", "'", "\"", "*", "\n", "-x"};
   ProgramCall call = shell("for word; do printf '[%s]' \"$word\"; done");
@@ -121,21 +114,6 @@ TEST(Program, ThatCannotBeStarted_IsAnIoError) {
   expect_error(folder.write_script("script", "") + "/below", ENOTDIR);
   // Never looked up in PATH.
   expect_error("sh", ENOENT);
-}
-
-TEST(Program, Input_IsItsStandardInput) {
-  const TemporaryFolder folder;
-  const std::string text = "a file\n";
-  const Descriptor file(open(folder.write("f", text).c_str(), O_RDONLY | O_CLOEXEC));
-  ASSERT_GE(file.get(), 0);
-  ProgramCall call = program("/bin/cat");
-  call.input = file.get();
-  EXPECT_EQ(run(call).output, text);
-  const std::string secret = "a secret";
-  const Descriptor pipe =
-      pipe_with({reinterpret_cast<const std::uint8_t*>(secret.data()), secret.size()});
-  call.input = pipe.get();
-  EXPECT_EQ(run(call).output, secret);
 }
 
 TEST(Program, InheritedDescriptors_AreOpenUnderTheSameNumbersAndNoOthers) {
@@ -360,6 +338,7 @@ int run_with_closed_descriptors(unsigned closed, const std::string& file) {
   return 0;
 }
 
+// And as usual, if none is closed.
 TEST(Program, RunsThoughStandardDescriptorsOfThisProcessAreClosed) {
   const TemporaryFolder folder;
   const std::string file = folder.write("f", std::string("contents"));

@@ -40,24 +40,10 @@ bool all_zero(const void* data, std::size_t bytes) {
   return std::all_of(p, p + bytes, [](std::uint8_t b) { return b == 0; });
 }
 
-// Every call also checks the upper halves of the vector registers.
-class CheckedBuildTest : public support::BuildTest {
+class KernelFunctions : public support::BuildTest {
  protected:
   void SetUp() override {
-    BuildTest::SetUp();
-    checked_ = support::with_vector_check(BuildTest::row());
-  }
-
-  [[nodiscard]] const Kernel& row() const { return checked_; }
-
- private:
-  Kernel checked_{};
-};
-
-class KernelFunctions : public CheckedBuildTest {
- protected:
-  void SetUp() override {
-    CheckedBuildTest::SetUp();
+    support::BuildTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     expand(make_key(32));
   }
@@ -124,7 +110,7 @@ class WholeMessageGcm : public KernelFunctions {
   GhashKey hash_;
 };
 
-class ManyMessagesGcm : public CheckedBuildTest {
+class ManyMessagesGcm : public support::BuildTest {
  protected:
   struct Key {
     Buffer bytes;
@@ -133,7 +119,7 @@ class ManyMessagesGcm : public CheckedBuildTest {
   };
 
   void SetUp() override {
-    CheckedBuildTest::SetUp();
+    support::BuildTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     for (std::size_t k = 0; k < keys_.size(); ++k) {
       Key& key = keys_[k];
@@ -176,7 +162,8 @@ class ManyMessagesGcm : public CheckedBuildTest {
                      .expected_tag = sealed.back()->data() + sizes[i],
                      .tag_bytes = 16};
     }
-    row().gcm_seal_many(jobs.data(), count);
+    EXPECT_FALSE(
+        support::leaves_upper_halves_in_use([&] { row().gcm_seal_many(jobs.data(), count); }));
     for (std::size_t i = 0; i < count; ++i) {
       const Bytes out = sealed[i]->span();
       ASSERT_EQ(difference(out.first(sizes[i]), expected[i].text), "") << "message " << i;
@@ -189,7 +176,8 @@ class ManyMessagesGcm : public CheckedBuildTest {
       for (std::size_t i = 0; damaged && i < count; i += 3) {
         sealed[i]->span()[sizes[i] + i % 16] ^= static_cast<std::uint8_t>(1U << (i % 8));
       }
-      row().gcm_open_many(jobs.data(), count);
+      EXPECT_FALSE(
+          support::leaves_upper_halves_in_use([&] { row().gcm_open_many(jobs.data(), count); }));
       for (std::size_t i = 0; i < count; ++i) {
         ASSERT_EQ(jobs[i].intact, !damaged || i % 3 != 0) << "message " << i;
         ASSERT_EQ(difference(plain[i]->span(), pattern(sizes[i], static_cast<unsigned>(3 * i))),
