@@ -17,6 +17,7 @@
 #include "bench/harness/measure.hpp"
 #include "bench/harness/random.hpp"
 #include "bench/harness/statistics.hpp"
+#include "tests/gpu/expect_has.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -135,28 +136,30 @@ class Fake : public Case {
   }
 };
 
-struct Bench {
-  Group group;
-  Settings settings{3, 0, 1, 1000};
+class Measure : public testing::Test {
+ protected:
+  Group group_;
+  Settings settings_{3, 0, 1, 1000};
+  using Phases = Measure;
 
   Fake& add(const std::string& name) {
-    group.push_back(std::make_unique<Fake>(name));
-    return static_cast<Fake&>(*group.back());
+    group_.push_back(std::make_unique<Fake>(name));
+    return static_cast<Fake&>(*group_.back());
   }
 
   Outcome run(std::uint64_t seed = 1) {
     Random random(seed);
     EnergyMeter energy;
-    return measure(group, settings, random, energy, [](double, const Row&) {});
+    return measure(group_, settings_, random, energy, [](double, const Row&) {});
   }
 };
+using Phases = Measure;
 
-TEST(Measure, TakesTheRequestedNumberOfSamples) {
-  Bench bench;
-  bench.add("a");
-  bench.add("b");
-  bench.settings.samples = 7;
-  const Outcome outcome = bench.run();
+TEST_F(Measure, TakesTheRequestedNumberOfSamples) {
+  add("a");
+  add("b");
+  settings_.samples = 7;
+  const Outcome outcome = run();
   ASSERT_EQ(outcome.results.size(), 2U);
   for (const Result& result : outcome.results) {
     EXPECT_EQ(result.samples_ns.size(), 7U);
@@ -165,23 +168,20 @@ TEST(Measure, TakesTheRequestedNumberOfSamples) {
   }
 }
 
-TEST(Measure, MinimumTimeAddsSamples) {
-  Bench bench;
-  bench.add("a");
-  bench.settings.min_seconds = 0.001;
-  const Outcome outcome = bench.run();
+TEST_F(Measure, MinimumTimeAddsSamples) {
+  add("a");
+  settings_.min_seconds = 0.001;
+  const Outcome outcome = run();
   const auto& samples = outcome.results[0].samples_ns;
   EXPECT_GT(samples.size(), 3U);
 }
 
-TEST(Measure, EachRoundHasEveryCaseInShuffledOrder) {
-  Bench bench;
+TEST_F(Measure, EachRoundHasEveryCaseInShuffledOrder) {
   std::string order;
   // One call a sample.
-  bench.settings = Settings{20, 0, 0, 0};
-  for (const char* name : {"a", "b", "c"})
-    bench.add(name).on_call = [&order, name] { order += name; };
-  (void)bench.run();
+  settings_ = Settings{20, 0, 0, 0};
+  for (const char* name : {"a", "b", "c"}) add(name).on_call = [&order, name] { order += name; };
+  (void)run();
   order = order.substr(3);  // leaves out calibration
   ASSERT_EQ(order.size(), 60U);
   int in_order = 0;
@@ -194,61 +194,57 @@ TEST(Measure, EachRoundHasEveryCaseInShuffledOrder) {
   EXPECT_LT(in_order, 15);
 }
 
-TEST(Measure, CasesRestBeforeTheCallsOfOthers) {
-  Bench bench;
+TEST_F(Measure, CasesRestBeforeTheCallsOfOthers) {
   std::string order;
-  bench.settings = Settings{5, 0, 1, 0};
+  settings_ = Settings{5, 0, 1, 0};
   for (const char* name : {"a", "b"}) {
-    Fake& fake = bench.add(name);
+    Fake& fake = add(name);
     fake.on_call = [&order, name] { order += name; };
     fake.on_verify = [&order, name] { return order += name, true; };
     fake.on_rest = [&order] { order += '.'; };
   }
-  (void)bench.run();
-  EXPECT_EQ(order.find("ab"), std::string::npos) << order;
-  EXPECT_EQ(order.find("ba"), std::string::npos) << order;
+  (void)run();
+  EXPECT_LACKS(order, "ab");
+  EXPECT_LACKS(order, "ba");
   EXPECT_EQ(std::count(order.begin(), order.end(), '.'), 2 * (1 + 5 + 1)) << order;
 }
 
-TEST(Measure, ShortCallsAreBatched) {
-  Bench bench;
-  Fake& fake = bench.add("a");
-  bench.settings = Settings{1, 0, 0, 1e6};
-  (void)bench.run();
+TEST_F(Measure, ShortCallsAreBatched) {
+  Fake& fake = add("a");
+  settings_ = Settings{1, 0, 0, 1e6};
+  (void)run();
   EXPECT_GT(fake.calls, 100);
 }
 
-TEST(Measure, LongCallsAreNotWarmedUpUnlessAsked) {
+TEST_F(Measure, LongCallsAreNotWarmedUpUnlessAsked) {
   for (const bool is_long : {false, true}) {
-    Bench bench;
-    Fake& fake = bench.add("a");
+    group_.clear();
+    Fake& fake = add("a");
     int lead_ins = 0;
     fake.on_lead_in = [&lead_ins] { ++lead_ins; };
-    bench.settings = Settings{3, 0, std::nullopt, 0};
-    bench.settings.long_call_ns = is_long ? 0 : 1e15;
-    (void)bench.run();
+    settings_ = Settings{3, 0, std::nullopt, 0};
+    settings_.long_call_ns = is_long ? 0 : 1e15;
+    (void)run();
     EXPECT_EQ(fake.calls, is_long ? 1 + 3 : 1 + 1 + 3);
     EXPECT_EQ(lead_ins, is_long ? 0 : 3);
-    bench.settings.warmup = 2;
-    (void)bench.run();
+    settings_.warmup = 2;
+    (void)run();
     EXPECT_EQ(fake.calls, (is_long ? 4 : 5) + 1 + 2 + 3);
   }
 }
 
-TEST(Measure, RestoresBeforeEveryCall) {
-  Bench bench;
-  Fake& fake = bench.add("a");
+TEST_F(Measure, RestoresBeforeEveryCall) {
+  Fake& fake = add("a");
   fake.restores = true;
-  (void)bench.run();
+  (void)run();
   EXPECT_EQ(fake.restored, fake.calls);
 }
 
-TEST(Measure, SkippedCaseIsListedWithReasonAndTornDown) {
-  Bench bench;
-  Fake& fake = bench.add("a");
+TEST_F(Measure, SkippedCaseIsListedWithReasonAndTornDown) {
+  Fake& fake = add("a");
   fake.on_set_up = [] { throw Skip("no room"); };
-  bench.add("b");
-  const Outcome outcome = bench.run();
+  add("b");
+  const Outcome outcome = run();
   ASSERT_EQ(outcome.skipped.size(), 1U);
   EXPECT_EQ(outcome.skipped[0].reason, "no room");
   EXPECT_EQ(outcome.skipped[0].row.kernel, "a");
@@ -257,21 +253,19 @@ TEST(Measure, SkippedCaseIsListedWithReasonAndTornDown) {
   EXPECT_EQ(fake.torn_down, 1);
 }
 
-TEST(Measure, WrongResultIsNotVerified) {
-  Bench bench;
-  bench.add("a").on_verify = [] { return false; };
-  EXPECT_FALSE(bench.run().results[0].verified);
+TEST_F(Measure, WrongResultIsNotVerified) {
+  add("a").on_verify = [] { return false; };
+  EXPECT_FALSE(run().results[0].verified);
 }
 
-TEST(Measure, ThrowingCallIsNotVerifiedAndKeepsItsMessage) {
-  Bench bench;
+TEST_F(Measure, ThrowingCallIsNotVerifiedAndKeepsItsMessage) {
   int left = 4;
-  bench.settings = Settings{20, 0, 0, 0};
-  bench.add("a").on_call = [&left] {
+  settings_ = Settings{20, 0, 0, 0};
+  add("a").on_call = [&left] {
     if (left-- == 0) throw std::runtime_error("tag");
   };
-  bench.add("b");
-  const Outcome outcome = bench.run();
+  add("b");
+  const Outcome outcome = run();
   EXPECT_FALSE(outcome.results[0].verified);
   EXPECT_EQ(outcome.results[0].error, "tag");
   EXPECT_LT(outcome.results[0].samples_ns.size(), 20U);
@@ -302,13 +296,12 @@ class ReadPhase {
   std::size_t sample_ = 0;
 };
 
-TEST(Phases, TimelineHasTheSamplesAndTheirMedian) {
-  Bench bench;
+TEST_F(Phases, TimelineHasTheSamplesAndTheirMedian) {
   // One call for each sample, after one for calibration and three for warm-up.
-  bench.settings = Settings{5, 0, 3, 0};
+  settings_ = Settings{5, 0, 3, 0};
   const Samples ns = {7, 1, 100, 3, 2};
-  const ReadPhase read_phase(bench.add("a"), ns);
-  const Outcome outcome = bench.run();
+  const ReadPhase read_phase(add("a"), ns);
+  const Outcome outcome = run();
   const Result& result = outcome.results[0];
   EXPECT_EQ(result.error, "");
   EXPECT_EQ(result.timeline_samples_ns.at("read"), ns);
@@ -316,11 +309,10 @@ TEST(Phases, TimelineHasTheSamplesAndTheirMedian) {
   EXPECT_EQ(result.timeline.at("read"), 3);
 }
 
-TEST(Phases, UnmeasuredPhasesAreOmitted) {
-  Bench bench;
-  const ReadPhase read_phase(bench.add("a"), {1, 2, 3});
-  bench.settings = Settings{3, 0, 0, 0};
-  const Result result = bench.run().results[0];
+TEST_F(Phases, UnmeasuredPhasesAreOmitted) {
+  const ReadPhase read_phase(add("a"), {1, 2, 3});
+  settings_ = Settings{3, 0, 0, 0};
+  const Result result = run().results[0];
   for (const Phase& phase : phase_table) {
     const bool timed = phase.name == "read";
     EXPECT_EQ(result.timeline.contains(phase.name), timed) << phase.name;
@@ -328,54 +320,49 @@ TEST(Phases, UnmeasuredPhasesAreOmitted) {
   }
 }
 
-TEST(Phases, PhasesOfASampleAreDividedByItsCalls) {
-  Bench bench;
-  Fake& fake = bench.add("a");
+TEST_F(Phases, PhasesOfASampleAreDividedByItsCalls) {
+  Fake& fake = add("a");
   fake.on_call = [&] { fake.phases["scatter"] += 2; };
-  bench.settings = Settings{4, 0, 0, 1e5};
-  const Result result = bench.run().results[0];
+  settings_ = Settings{4, 0, 0, 1e5};
+  const Result result = run().results[0];
   EXPECT_GT(fake.calls, 100);
   EXPECT_EQ(result.timeline_samples_ns.at("scatter"), Samples(4, 2));
   EXPECT_EQ(result.timeline.at("scatter"), 2);
 }
 
-TEST(Phases, PhasesThatSomeSamplesLackAreOmitted) {
-  Bench bench;
-  Fake& fake = bench.add("a");
+TEST_F(Phases, PhasesThatSomeSamplesLackAreOmitted) {
+  Fake& fake = add("a");
   fake.on_call = [&] {
     fake.phases["read"] += 1;
     if (fake.calls % 2 == 0) fake.phases["write"] += 1;
   };
-  bench.settings = Settings{4, 0, 0, 0};
-  const Result result = bench.run().results[0];
+  settings_ = Settings{4, 0, 0, 0};
+  const Result result = run().results[0];
   EXPECT_EQ(result.timeline_samples_ns.at("read").size(), 4U);
   EXPECT_FALSE(result.timeline_samples_ns.contains("write"));
   EXPECT_FALSE(result.timeline.contains("write"));
 }
 
-TEST(Phases, KernelAloneIsTheMedianCall) {
-  Bench bench;
-  bench.add("a").kernel_alone = true;
-  bench.add("b");
-  const Outcome outcome = bench.run();
+TEST_F(Phases, KernelAloneIsTheMedianCall) {
+  add("a").kernel_alone = true;
+  add("b");
+  const Outcome outcome = run();
   EXPECT_EQ(outcome.results[0].timeline.at("kernel"), outcome.results[0].statistics.median);
   EXPECT_FALSE(outcome.results[0].timeline_samples_ns.contains("kernel"));
   EXPECT_FALSE(outcome.results[1].timeline.contains("kernel"));
 }
 
-TEST(Phases, KeyExpansionHasNineSamples) {
-  Bench bench;
-  bench.add("a").on_expand_key = [] { return true; };
-  const Result result = bench.run().results[0];
+TEST_F(Phases, KeyExpansionHasNineSamples) {
+  add("a").on_expand_key = [] { return true; };
+  const Result result = run().results[0];
   Samples samples = result.timeline_samples_ns.at("key_expansion");
   ASSERT_EQ(samples.size(), 9U);
   EXPECT_GT(*std::min_element(samples.begin(), samples.end()), 0);
   EXPECT_EQ(result.timeline.at("key_expansion"), median_of(std::move(samples)));
 }
 
-TEST(Phases, KeyExpansionMeasuredByTheCaseIsReported) {
-  Bench bench;
-  Fake& fake = bench.add("a");
+TEST_F(Phases, KeyExpansionMeasuredByTheCaseIsReported) {
+  Fake& fake = add("a");
   // One expansion for each sample, after one to see whether there is a key and one to calibrate.
   const double spent[] = {1e9, 1e9, 9, 8, 7, 600, 5, 4, 3, 2, 1};
   std::size_t next = 0;
@@ -385,25 +372,24 @@ TEST(Phases, KeyExpansionMeasuredByTheCaseIsReported) {
     ++next;
     return true;
   };
-  const Result result = bench.run().results[0];
+  const Result result = run().results[0];
   EXPECT_EQ(next, std::size(spent));
   EXPECT_EQ(result.timeline_samples_ns.at("key_expansion"), (Samples{9, 8, 7, 600, 5, 4, 3, 2, 1}));
   EXPECT_EQ(result.timeline.at("key_expansion"), 5);
 }
 
-TEST(Phases, FailedRowKeepsThePhasesOfItsSamples) {
-  Bench bench;
-  bench.settings = Settings{20, 0, 0, 0};
-  Fake& fake = bench.add("a");
+TEST_F(Phases, FailedRowKeepsThePhasesOfItsSamples) {
+  settings_ = Settings{20, 0, 0, 0};
+  Fake& fake = add("a");
   fake.kernel_alone = true;
   fake.on_call = [&] {
     fake.phases["read"] += 5;
     if (fake.calls > 3) throw std::runtime_error("tag");
   };
-  Fake& hopeless = bench.add("b");
+  Fake& hopeless = add("b");
   hopeless.kernel_alone = true;
   hopeless.on_call = [] { throw std::runtime_error("tag"); };
-  const Outcome outcome = bench.run();
+  const Outcome outcome = run();
   EXPECT_EQ(outcome.results[0].timeline_samples_ns.at("read"), Samples(2, 5));
   EXPECT_EQ(outcome.results[0].samples_ns.size(), 2U);
   EXPECT_TRUE(outcome.results[1].samples_ns.empty());

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -201,22 +202,24 @@ TEST_P(Driver, EveryCallWorksAndFreesItsObjects) {
   EXPECT_EQ(fake_.dirty(), 0) << "pinned memory was not overwritten before it was freed";
 }
 
+// One line of what is known of a device.
+std::string description_of(const DeviceInfo& info) {
+  std::ostringstream text;
+  text << info.id << ", " << info.name << ", " << info.bus << ", " << info.memory_bytes
+       << " bytes, " << info.driver << ", " << info.target << ", " << info.processors
+       << " processors, " << info.shared_bytes << " shared bytes, " << info.max_threads
+       << " threads" << (info.available ? ", available" : "") << (info.is_cpu ? ", a CPU" : "")
+       << info.reason;
+  return text.str();
+}
+
 TEST_F(CudaRuntime, DevicesAreDescribed) {
   Fake::tell("devices:3,version:13010");
   const auto infos = open_cuda()->devices();
   ASSERT_EQ(infos.size(), 3U);
-  EXPECT_EQ(infos[2].id, "cuda:2");
-  EXPECT_EQ(infos[2].name, "Fake GPU 2");
-  EXPECT_EQ(infos[2].bus, "0000:4c:00.0");
-  EXPECT_EQ(infos[2].memory_bytes, 64U << 20);
-  EXPECT_EQ(infos[2].driver, "CUDA 13.1");
-  EXPECT_EQ(infos[2].target, "sm_90");
-  EXPECT_EQ(infos[2].processors, 7U);
-  EXPECT_EQ(infos[2].shared_bytes, 227U << 10);
-  EXPECT_EQ(infos[2].max_threads, 1024U);
-  EXPECT_TRUE(infos[2].available) << infos[2].reason;
-  EXPECT_EQ(infos[2].reason, "");
-  EXPECT_FALSE(infos[2].is_cpu);
+  EXPECT_EQ(description_of(infos[2]),
+            "cuda:2, Fake GPU 2, 0000:4c:00.0, 67108864 bytes, CUDA 13.1, sm_90, 7 processors, "
+            "232448 shared bytes, 1024 threads, available");
   EXPECT_EQ(fake_.live(), 0) << "listing devices retained a context";
   EXPECT_EQ(fake_.calls("cuDevicePrimaryCtxRetain"), 0);
 }
@@ -224,15 +227,9 @@ TEST_F(CudaRuntime, DevicesAreDescribed) {
 TEST_F(HipRuntime, DevicesAreDescribed) {
   const auto infos = open_hip()->devices();
   ASSERT_EQ(infos.size(), 2U);
-  EXPECT_EQ(infos[1].id, "hip:1");
-  EXPECT_EQ(infos[1].name, "Fake GPU 1");
-  EXPECT_EQ(infos[1].bus, "0000:4b:00.0");
-  EXPECT_EQ(infos[1].driver, "HIP 6.3.42131");
-  EXPECT_EQ(infos[1].target, "gfx90a");
-  EXPECT_EQ(infos[1].processors, 7U);
-  EXPECT_EQ(infos[1].shared_bytes, 64U << 10);
-  EXPECT_EQ(infos[1].max_threads, 1024U);
-  EXPECT_TRUE(infos[1].available) << infos[1].reason;
+  EXPECT_EQ(description_of(infos[1]),
+            "hip:1, Fake GPU 1, 0000:4b:00.0, 67108864 bytes, HIP 6.3.42131, gfx90a, "
+            "7 processors, 65536 shared bytes, 1024 threads, available");
 }
 
 TEST_F(CudaRuntime, DeviceWithoutCompilerSaysWhy) {
@@ -467,7 +464,7 @@ TEST_P(Driver, ErrorsNameTheFailedCall) {
       EXPECT_EQ(message.rfind(std::string(entry.symbol) + " failed: ", 0), 0U) << message;
       std::string number = "(";
       number.append(std::to_string(code)).append(")");
-      EXPECT_NE(message.find(number), std::string::npos) << message;
+      EXPECT_HAS(message, number);
       EXPECT_EQ(is_memory, code == 2) << message;
       EXPECT_EQ(fake_.dirty(), 0);
       // Nothing is freed on a lost device.

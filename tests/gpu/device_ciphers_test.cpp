@@ -13,6 +13,8 @@
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "tests/gpu/each_kernel.hpp"
+#include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/callers_device.hpp"
 #include "tests/support/evp_oracle.hpp"
@@ -57,47 +59,6 @@ std::vector<DeviceMessage> make_messages(std::span<const std::uint64_t> sizes, u
 // What lies behind the texts: room for tags.
 constexpr std::size_t tag_gap = 32;
 
-class DeviceCiphers : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    PARAES_NEEDS_DEVICE(test_device());
-    device_ = support::open_callers_device(test_device());
-  }
-
-  [[nodiscard]] static DeviceOptions options() { return {.kernel = GetParam()}; }
-
-  // Runs `work(in, out)` on device memory with the pattern, into another buffer or in place, and
-  // returns the output.
-  template <class Work>
-  Buffer run(std::size_t bytes, bool in_place, const Work& work) {
-    // Texts begin at multiples of 16 bytes, buffers of memory anywhere else.
-    const DeviceBuffer in = device_->allocate(bytes, 48);
-    const DeviceBuffer out = in_place ? in : device_->allocate(bytes, 16);
-    if (!in_place) device_->write(out, Buffer(bytes, 0xee));
-    device_->write(in, pattern(bytes));
-    work(in, out);
-    return device_->read(out);
-  }
-
-  // Expects `bytes` of the result to be the messages' texts as `expected(message, text)` makes
-  // them, and everything else to be untouched.
-  template <class Expected>
-  static void expect(const Buffer& result, const std::vector<DeviceMessage>& messages,
-                     bool in_place, const Expected& expected) {
-    const Buffer plain = pattern(result.size());
-    Buffer all = in_place ? plain : Buffer(result.size(), 0xee);
-    for (const DeviceMessage& message : messages) {
-      const Bytes text = Bytes(plain).subspan(message.in, message.bytes);
-      const Buffer wanted = expected(message, text);
-      std::copy(wanted.begin(), wanted.end(),
-                all.begin() + static_cast<std::ptrdiff_t>(message.out));
-    }
-    EXPECT_EQ(difference(result, all), "");
-  }
-
-  std::unique_ptr<support::CallersDevice> device_;
-};
-
 struct Keys {
   std::vector<Buffer> bytes;
   std::vector<Bytes> spans;
@@ -139,87 +100,132 @@ std::vector<std::uint64_t> in_bytes(const std::vector<std::uint64_t>& blocks, st
   return bytes;
 }
 
-TEST_P(DeviceCiphers, EcbMatchesOpenssl) {
-  for_each_load([&](const Load& load, bool in_place) {
-    const Keys keys(load.keys, load.key_bytes);
-    DeviceEcb cipher(device_->stream(), keys.spans, options());
-    EXPECT_EQ(cipher.kernel(), GetParam());
-    const auto messages = make_messages(in_bytes(load.blocks, 0), load.keys);
-    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+class DeviceCiphers : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    PARAES_NEEDS_DEVICE(test_device());
+    device_ = support::open_callers_device(test_device());
+  }
+
+  [[nodiscard]] static DeviceOptions options() { return {.kernel = GetParam()}; }
+
+  // Runs `work(in, out)` on device memory with the pattern, into another buffer or in place, and
+  // returns the output.
+  template <class Work>
+  Buffer run(std::size_t bytes, bool in_place, const Work& work) {
+    // Texts begin at multiples of 16 bytes, buffers of memory anywhere else.
+    const DeviceBuffer in = device_->allocate(bytes, 48);
+    const DeviceBuffer out = in_place ? in : device_->allocate(bytes, 16);
+    if (!in_place) device_->write(out, Buffer(bytes, 0xee));
+    device_->write(in, pattern(bytes));
+    work(in, out);
+    return device_->read(out);
+  }
+
+  // Expects `bytes` of the result to be the messages' texts as `expected(message, text)` makes
+  // them, and everything else to be untouched.
+  template <class Expected>
+  static void expect(const Buffer& result, const std::vector<DeviceMessage>& messages,
+                     bool in_place, const Expected& expected) {
+    const Buffer plain = pattern(result.size());
+    Buffer all = in_place ? plain : Buffer(result.size(), 0xee);
+    for (const DeviceMessage& message : messages) {
+      const Bytes text = Bytes(plain).subspan(message.in, message.bytes);
+      const Buffer wanted = expected(message, text);
+      std::copy(wanted.begin(), wanted.end(),
+                all.begin() + static_cast<std::ptrdiff_t>(message.out));
+    }
+    EXPECT_EQ(difference(result, all), "");
+  }
+
+  // Runs `work(cipher, in, out, messages)` for each load, with messages of blocks and `more` bytes,
+  // and expects texts to become `expected(key, message, text)`.
+  template <class Cipher, class Work, class Expected>
+  void run_each_load(std::uint64_t more, const Work& work, const Expected& expected) {
+    for_each_load([&](const Load& load, bool in_place) {
+      const Keys keys(load.keys, load.key_bytes);
+      Cipher cipher(device_->stream(), keys.spans, options());
+      const auto messages = make_messages(in_bytes(load.blocks, more), load.keys);
       const Buffer result = run(total(messages), in_place, [&](const auto& in, const auto& out) {
-        if (direction == Direction::encrypt) {
-          cipher.encrypt(in, out, messages);
-        } else {
-          cipher.decrypt(in, out, messages);
-        }
+        work(cipher, in, out, messages);
       });
       expect(result, messages, in_place, [&](const DeviceMessage& message, Bytes text) {
-        return support::evp_ecb(direction, keys.spans[message.key], text);
+        return expected(keys.spans[message.key], message, text);
       });
-    }
-  });
+    });
+  }
+
+  std::unique_ptr<support::CallersDevice> device_;
+};
+
+template <class Cipher>
+void crypt(Cipher& cipher, Direction direction, const DeviceBuffer& in, const DeviceBuffer& out,
+           std::span<const DeviceMessage> messages) {
+  if (direction == Direction::encrypt) {
+    cipher.encrypt(in, out, messages);
+  } else {
+    cipher.decrypt(in, out, messages);
+  }
+}
+
+TEST_P(DeviceCiphers, EcbMatchesOpenssl) {
+  for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+    run_each_load<DeviceEcb>(
+        0,
+        [&](DeviceEcb& cipher, const auto&... call) {
+          EXPECT_EQ(cipher.kernel(), GetParam());
+          crypt(cipher, direction, call...);
+        },
+        [&](Bytes key, const DeviceMessage&, Bytes text) {
+          return support::evp_ecb(direction, key, text);
+        });
+  }
 }
 
 TEST_P(DeviceCiphers, CbcDecryptionMatchesOpenssl) {
-  for_each_load([&](const Load& load, bool in_place) {
-    const Keys keys(load.keys, load.key_bytes);
-    DeviceCbc cipher(device_->stream(), keys.spans, options());
-    const auto messages = make_messages(in_bytes(load.blocks, 0), load.keys);
-    const Buffer result = run(total(messages), in_place, [&](const auto& in, const auto& out) {
-      cipher.decrypt(in, out, messages);
-    });
-    expect(result, messages, in_place, [&](const DeviceMessage& message, Bytes text) {
-      return support::evp_cbc(Direction::decrypt, keys.spans[message.key], message.iv, text);
-    });
-  });
+  run_each_load<DeviceCbc>(
+      0, [](DeviceCbc& cipher, const auto&... call) { cipher.decrypt(call...); },
+      [](Bytes key, const DeviceMessage& message, Bytes text) {
+        return support::evp_cbc(Direction::decrypt, key, message.iv, text);
+      });
 }
 
 TEST_P(DeviceCiphers, CtrMatchesOpenssl) {
-  for_each_load([&](const Load& load, bool in_place) {
-    const Keys keys(load.keys, load.key_bytes);
-    DeviceCtr cipher(device_->stream(), keys.spans, options());
-    const auto messages = make_messages(in_bytes(load.blocks, 7), load.keys);
-    const Buffer result = run(total(messages), in_place, [&](const auto& in, const auto& out) {
-      cipher.process(in, out, messages);
-    });
-    expect(result, messages, in_place, [&](const DeviceMessage& message, Bytes text) {
-      return support::evp_ctr(keys.spans[message.key], message.iv, text);
-    });
-  });
+  run_each_load<DeviceCtr>(
+      7, [](DeviceCtr& cipher, const auto&... call) { cipher.process(call...); },
+      [](Bytes key, const DeviceMessage& message, Bytes text) {
+        return support::evp_ctr(key, message.iv, text);
+      });
 }
 
 TEST_P(DeviceCiphers, XtsMatchesOpenssl) {
   const Buffer key = support::make_key(64, 3);
+  // Whole units, a shorter last one, less than one.
+  const auto messages = make_messages(std::vector<std::uint64_t>{4096, 1040, 32}, 1);
   for (const std::size_t unit : {512U, 48U, 0U}) {
     DeviceXts cipher(device_->stream(), key, unit, options());
-    // Whole units, a shorter last one, less than one.
-    const auto messages = make_messages(std::vector<std::uint64_t>{4096, 1040, 32}, 1);
-    for (const bool in_place : {false, true}) {
-      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-        SCOPED_TRACE("units of " + std::to_string(unit) + (in_place ? ", in place" : ""));
-        const Buffer result = run(total(messages), in_place, [&](const auto& in, const auto& out) {
-          if (direction == Direction::encrypt) {
-            cipher.encrypt(in, out, messages);
-          } else {
-            cipher.decrypt(in, out, messages);
+    for (const auto& [in_place, direction] :
+         {std::pair{false, Direction::encrypt}, std::pair{false, Direction::decrypt},
+          std::pair{true, Direction::encrypt}, std::pair{true, Direction::decrypt}}) {
+      SCOPED_TRACE("units of " + std::to_string(unit) + (in_place ? ", in place" : ""));
+      const Buffer result = run(total(messages), in_place, [&](const auto& in, const auto& out) {
+        crypt(cipher, direction, in, out, messages);
+      });
+      expect(result, messages, in_place, [&](const DeviceMessage& message, Bytes text) {
+        // Each unit alone: OpenSSL would use ciphertext stealing for none of these.
+        Buffer all;
+        auto number = message.iv;
+        const std::size_t step = unit == 0 ? text.size() : unit;
+        for (std::size_t at = 0; at < text.size(); at += step) {
+          const Bytes one = text.subspan(at, std::min(step, text.size() - at));
+          const Buffer done = support::evp_xts_unit(direction, key, number, one);
+          all.insert(all.end(), done.begin(), done.end());
+          for (std::uint8_t& byte : number) {
+            if (++byte != 0) break;
           }
-        });
-        expect(result, messages, in_place, [&](const DeviceMessage& message, Bytes text) {
-          // Each unit alone: OpenSSL would use ciphertext stealing for none of these.
-          Buffer all;
-          auto number = message.iv;
-          const std::size_t step = unit == 0 ? text.size() : unit;
-          for (std::size_t at = 0; at < text.size(); at += step) {
-            const Bytes one = text.subspan(at, std::min(step, text.size() - at));
-            const Buffer done = support::evp_xts_unit(direction, key, number, one);
-            all.insert(all.end(), done.begin(), done.end());
-            for (std::uint8_t& byte : number) {
-              if (++byte != 0) break;
-            }
-          }
-          return all;
-        });
-      }
+        }
+        return all;
+      });
     }
   }
 }
@@ -394,19 +400,7 @@ TEST_P(DeviceCiphers, CallsFollowEachOtherWithoutWaiting) {
   }
 }
 
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names;
-  for (const KernelInfo& kernel : gpu_kernels()) names.emplace_back(kernel.name);
-  return names;
-}
-
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(, DeviceCiphers, testing::ValuesIn(kernel_names()), test_name);
+PARAES_FOR_EACH_GPU_KERNEL(, DeviceCiphers);
 
 // ---- What does not depend on the kernel
 
@@ -430,45 +424,37 @@ class DeviceCalls : public testing::Test {
     return message;
   }
 
-  [[nodiscard]] std::string ctr_error(const std::vector<DeviceMessage>& messages) {
-    DeviceCtr cipher(device_->stream(), key_, {.kernel = "reference"});
-    return error_of([&] { cipher.process(in_, out_, messages); });
-  }
-
   std::unique_ptr<support::CallersDevice> device_;
   DeviceBuffer in_;
   DeviceBuffer out_;
   Buffer key_ = support::make_key(16, 1);
 };
 
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
-TEST_F(DeviceCalls, MessagesBeyondTheBuffersAreRefused) {
-  EXPECT_HAS(ctr_error({{.in = 0, .out = 0, .bytes = 257}}),
-             "message 0: its input, 257 bytes at 0, is not within the buffer of 256");
-  EXPECT_HAS(ctr_error({{}, {.in = 0, .out = 16, .bytes = 256}}), "message 1: its output");
-  EXPECT_HAS(ctr_error({{.in = ~std::uint64_t{15}, .out = 0, .bytes = 32}}),
-             "message 0: its input");
-  EXPECT_HAS(ctr_error({{.in = 0, .out = 0, .bytes = ~std::uint64_t{0}}}), "message 0: its input");
-}
-
-TEST_F(DeviceCalls, PlacesThatAreNotAlignedAreRefused) {
-  EXPECT_HAS(ctr_error({{.in = 8, .out = 0, .bytes = 16}}), "its input at 8 is not at a multiple");
-  EXPECT_HAS(ctr_error({{.in = 0, .out = 1, .bytes = 16}}), "its output at 1 is not at a multiple");
-  const DeviceBuffer shifted{in_.memory, 4, 64};
+TEST_F(DeviceCalls, MessagesOfWrongPlacesAndKeysAreRefused) {
+  constexpr std::uint64_t most = ~std::uint64_t{0};
+  const std::pair<std::vector<DeviceMessage>, const char*> wrong[] = {
+      {{{.in = 0, .out = 0, .bytes = 257}},
+       "message 0: its input, 257 bytes at 0, is not within the buffer of 256"},
+      {{{}, {.in = 0, .out = 16, .bytes = 256}}, "message 1: its output"},
+      {{{.in = most - 15, .out = 0, .bytes = 32}}, "message 0: its input"},
+      {{{.in = 0, .out = 0, .bytes = most}}, "message 0: its input"},
+      {{{.in = 8, .out = 0, .bytes = 16}}, "its input at 8 is not at a multiple"},
+      {{{.in = 0, .out = 1, .bytes = 16}}, "its output at 1 is not at a multiple"},
+      {{{.in = 0, .out = 0, .bytes = 16, .key = 1}},
+       "message 0: there is no key 1: the cipher has 1"},
+      {{{.in = 0, .out = 0, .bytes = 32}, {.in = 0, .out = 16, .bytes = 16}},
+       "its output overlaps that of message"},
+  };
   DeviceCtr cipher(device_->stream(), key_, {.kernel = "reference"});
+  for (const auto& [messages, part] : wrong) {
+    EXPECT_HAS(error_of([&, &given = messages] { cipher.process(in_, out_, given); }), part);
+  }
+  const DeviceBuffer shifted{in_.memory, 4, 64};
   EXPECT_HAS(error_of([&] { cipher.process(shifted, out_, {}); }),
              "input buffer does not begin at a multiple of 16 bytes");
 }
 
-TEST_F(DeviceCalls, UnknownKeysAreRefused) {
-  EXPECT_HAS(ctr_error({{.in = 0, .out = 0, .bytes = 16, .key = 1}}),
-             "message 0: there is no key 1: the cipher has 1");
-}
-
-TEST_F(DeviceCalls, OverlapsAreRefused) {
-  EXPECT_HAS(ctr_error({{.in = 0, .out = 0, .bytes = 32}, {.in = 0, .out = 16, .bytes = 16}}),
-             "its output overlaps that of message");
+TEST_F(DeviceCalls, OverlapsInPlaceAreRefused) {
   DeviceCtr cipher(device_->stream(), key_, {.kernel = "reference"});
   const auto in_place = [&](const std::vector<DeviceMessage>& messages) {
     return error_of([&] { cipher.process(in_, in_, messages); });

@@ -7,10 +7,8 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,14 +17,15 @@
 #include "src/gpu/device/sizes.h"
 #include "src/gpu/programs/program_files.hpp"
 #include "src/gpu/tiling.hpp"
+#include "tests/gpu/each_kernel.hpp"
 #include "tests/gpu/secret_work.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_device.hpp"
 
 namespace paraes::gpu {
 namespace {
 
-namespace fs = std::filesystem;
 using support::Buffer;
 
 // ---- Bank conflicts
@@ -199,28 +198,18 @@ TEST(Tiling, UnitTweaksSpreadOverTheMultiprocessors) {
 
 // ---- Programs that count
 
-// A temporary folder of PARAES_PROGRAM_PATH.
+// A folder of PARAES_PROGRAM_PATH.
 class ProgramFolder {
  public:
-  ProgramFolder() {
-    std::string name = fs::temp_directory_path() / "paraes.XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-    variable_ = std::make_unique<support::ScopedEnvironment>("PARAES_PROGRAM_PATH", name);
-  }
-  ~ProgramFolder() { fs::remove_all(path_); }
-  ProgramFolder(const ProgramFolder&) = delete;
-  ProgramFolder& operator=(const ProgramFolder&) = delete;
-
   // Compiles the source of `variant` after `before`, to be used in its place.
   void add(Device& device, const ProgramVariant& variant, const std::string& before) const {
     const Binary binary = device.compile(before + source_of(*variant.row), options_of(variant));
-    write_program_file(path_, prepared_name(variant, device.info().target), pack(binary));
+    write_program_file(folder_.path(), prepared_name(variant, device.info().target), pack(binary));
   }
 
  private:
-  fs::path path_;
-  std::unique_ptr<support::ScopedEnvironment> variable_;
+  support::TemporaryFolder folder_;
+  support::ScopedEnvironment variable_{"PARAES_PROGRAM_PATH", folder_.path()};
 };
 
 class KernelsOnDevice : public testing::TestWithParam<std::string> {
@@ -281,17 +270,7 @@ TEST_P(KernelsOnDevice, CopyWords) {
   }
 }
 
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names;
-  for (const KernelRow& row : kernel_rows()) names.emplace_back(row.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(, KernelsOnDevice, testing::ValuesIn(kernel_names()), [](const auto& row) {
-  std::string name = row.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+PARAES_FOR_EACH_GPU_KERNEL(, KernelsOnDevice);
 
 class HashTablesOnDevice : public testing::Test {
  protected:

@@ -25,6 +25,8 @@
 #include "src/core/key_schedule.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/kernels/registry.hpp"
+#include "tests/gpu/each_kernel.hpp"
+#include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/memory_io.hpp"
 #include "tests/support/test_device.hpp"
@@ -444,7 +446,7 @@ void expect_only_damaged_messages_fail(const Execution& how) {
       "", "", "segment 2", "segment 1", "truncated", "needs a buffer", "wrong key", ""};
   for (unsigned i = 0; i < 8; ++i) {
     const std::string text = text_of(batch.list[i].error);
-    EXPECT_NE(text.find(says[i]), std::string::npos) << i << ": " << text;
+    EXPECT_HAS(text, says[i]) << i;
     EXPECT_EQ(text.empty(), says[i].empty()) << i << ": " << text;
     const Buffer right = text.empty() ? list[i].plain() : Buffer(batch.out[i].size());
     EXPECT_EQ(support::difference(batch.out[i], right), "") << i;
@@ -475,18 +477,7 @@ TEST(ManyMessagesOnTheCpu, OutputOfTheWrongSizeIsRefused) {
   EXPECT_THROW(std::rethrow_exception(batch.list[0].error), InvalidArgument);
 }
 
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names;
-  for (const KernelInfo& kernel : gpu_kernels()) names.emplace_back(kernel.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernels, ManyMessages, testing::ValuesIn(kernel_names()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+PARAES_FOR_EACH_GPU_KERNEL(Kernels, ManyMessages);
 
 }  // namespace
 }  // namespace paraes

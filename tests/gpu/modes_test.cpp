@@ -21,6 +21,7 @@
 #include "src/gpu/tiling.hpp"
 #include "src/kernels/registry.hpp"
 #include "src/modes/gcm.hpp"
+#include "tests/gpu/each_kernel.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/environment.hpp"
@@ -39,6 +40,24 @@ using support::test_device;
 
 // A limit that gives the smallest streams: four, with launches of 64 KiB.
 constexpr std::uint64_t little_memory = 1;
+
+std::vector<SegmentCipher::Segment> segments_of(const std::vector<Buffer>& in,
+                                                std::vector<Buffer>& out) {
+  std::vector<SegmentCipher::Segment> segments;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    segments.push_back({.index = i, .last = i + 1 == in.size(), .in = in[i], .out = out[i]});
+  }
+  return segments;
+}
+
+std::vector<Buffer> sealed_by(const SegmentCipher& cpu, const std::vector<Buffer>& plain) {
+  std::vector<Buffer> sealed;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    sealed.emplace_back(plain[i].size() + segment_tag_bytes);
+    support::seal_segment(cpu, i, i + 1 == plain.size(), plain[i], sealed[i]);
+  }
+  return sealed;
+}
 
 class Gpu : public testing::TestWithParam<std::string> {
  protected:
@@ -64,6 +83,19 @@ class Gpu : public testing::TestWithParam<std::string> {
     ASSERT_EQ(support::run_task(operation, task, how, out.span(), out.span()), "")
         << context() << ", in place";
     ASSERT_TRUE(out.margins_intact()) << context();
+  }
+
+  // Checks every operation with a text of about so many bytes, if its texts may be as long.
+  static void check_all(std::size_t bytes, const Execution& how, bool every_key_size = false) {
+    for (const Operation& operation : support::all_operations()) {
+      const std::size_t near = nearest(operation, bytes);
+      if (near > operation.max_bytes) continue;
+      for (const std::size_t key_bytes : operation.key_bytes) {
+        check(operation, near, key_bytes, how);
+        if (HasFatalFailure()) return;
+        if (!every_key_size) break;
+      }
+    }
   }
 
   static std::size_t nearest(const Operation& operation, std::size_t bytes) {
@@ -135,12 +167,7 @@ TEST_P(Gpu, LittleOfEverything) {
 TEST_P(Gpu, PhasesWithoutOverlapAddUpToAtMostTheTotal) {
   Execution how = execution();
   how.overlap = false;
-  for (const Operation& operation : support::all_operations()) {
-    const std::size_t bytes = nearest(operation, 5 * 65536 + 777);
-    if (bytes > operation.max_bytes) continue;
-    check(operation, bytes, operation.key_bytes[0], how);
-    if (HasFatalFailure()) return;
-  }
+  check_all(5 * 65536 + 777, how);
   Ctr ctr(support::make_key(16, 1), Buffer(16), how);
   Buffer data = support::pattern(std::size_t{1} << 20);
   const auto start = std::chrono::steady_clock::now();
@@ -152,25 +179,13 @@ TEST_P(Gpu, PhasesWithoutOverlapAddUpToAtMostTheTotal) {
             static_cast<std::uint64_t>(whole.count()));
 }
 
-TEST_P(Gpu, SeveralLaunchesMatchOpenssl) {
-  for (const Operation& operation : support::all_operations()) {
-    const std::size_t bytes = nearest(operation, 5 * 65536 + 777);
-    if (bytes > operation.max_bytes) continue;
-    check(operation, bytes, operation.key_bytes[0], execution());
-    if (HasFatalFailure()) return;
-  }
-}
+TEST_P(Gpu, SeveralLaunchesMatchOpenssl) { check_all(5 * 65536 + 777, execution()); }
 
 TEST_P(Gpu, MappedTransferAndKeyExpansionOnTheDeviceMatchOpenssl) {
   Execution how = execution();
   how.transfer = Transfer::mapped;
   how.key_expansion = KeyExpansion::device;
-  for (const Operation& operation : support::all_operations()) {
-    for (const std::size_t key_bytes : operation.key_bytes) {
-      check(operation, nearest(operation, 5000), key_bytes, how);
-      if (HasFatalFailure()) return;
-    }
-  }
+  check_all(5000, how, true);
 }
 
 // Segments of all lengths under one key, sealed and opened at once, against the CPU.
@@ -187,32 +202,22 @@ TEST_P(Gpu, SegmentsOfEveryLengthMatchTheCpu) {
                                             16384, 16384, 16384, 70000, 33,   0};
     std::vector<Buffer> plain;
     std::vector<Buffer> sealed;
-    std::vector<Buffer> expected;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      plain.push_back(support::pattern(sizes[i], static_cast<unsigned>(i)));
-      sealed.emplace_back(sizes[i] + segment_tag_bytes, 0xa5);
-      expected.emplace_back(sizes[i] + segment_tag_bytes);
-      support::seal_segment(on_cpu, i, i + 1 == sizes.size(), plain[i], expected[i]);
+    std::vector<Buffer> opened;
+    for (const std::size_t size : sizes) {
+      plain.push_back(support::pattern(size, static_cast<unsigned>(plain.size())));
+      sealed.emplace_back(size + segment_tag_bytes, 0xa5);
+      opened.emplace_back(size, 0xa5);
     }
-    std::vector<SegmentCipher::Segment> segments;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      segments.push_back(
-          {.index = i, .last = i + 1 == sizes.size(), .in = plain[i], .out = sealed[i]});
-    }
+    auto segments = segments_of(plain, sealed);
     on_gpu.crypt(Direction::encrypt, segments);
+    const std::vector<Buffer> expected = sealed_by(on_cpu, plain);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       ASSERT_EQ(support::difference(sealed[i], expected[i]), "") << "segment " << i;
     }
     // One segment is damaged: only that one is refused, and its output is zero.
     constexpr std::size_t damaged = 9;
     sealed[damaged][sizes[damaged] + 3] ^= 1;
-    std::vector<Buffer> opened;
-    for (const std::size_t size : sizes) opened.emplace_back(size, 0xa5);
-    segments.clear();
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      segments.push_back(
-          {.index = i, .last = i + 1 == sizes.size(), .in = sealed[i], .out = opened[i]});
-    }
+    segments = segments_of(sealed, opened);
     on_gpu.crypt(Direction::decrypt, segments);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       ASSERT_EQ(segments[i].intact, i != damaged) << "segment " << i;
@@ -222,27 +227,15 @@ TEST_P(Gpu, SegmentsOfEveryLengthMatchTheCpu) {
   }
 }
 
-// Ciphers with different keys take turns on the same streams.
-TEST_P(Gpu, SeveralKeysOnSeveralThreadsMatchOpenssl) {
-  const Buffer in = support::pattern(40000);
-  std::array<std::string, 4> wrong;
-  std::array<Buffer, 4> right;  // computed here, because the oracle is for one thread
-  for (unsigned t = 0; t < right.size(); ++t) {
-    right[t] =
-        support::evp_ctr(support::make_key(t % 2 == 0 ? 16 : 32, t), support::pattern(16, t), in);
-  }
+// Runs `work(t)`, which says what is wrong, on several threads at the same time.
+template <class Work>
+void expect_right_on_threads(unsigned count, const Work& work) {
+  std::vector<std::string> wrong(count);
   std::vector<std::thread> threads;
-  for (unsigned t = 0; t < wrong.size(); ++t) {
+  for (unsigned t = 0; t < count; ++t) {
     threads.emplace_back([&, t] {
       try {
-        const Buffer key = support::make_key(t % 2 == 0 ? 16 : 32, t);
-        const Buffer counter = support::pattern(16, t);
-        for (unsigned round = 0; round < 3 && wrong[t].empty(); ++round) {
-          Ctr cipher(key, counter, execution());
-          Buffer out(in.size());
-          cipher.process(in, out);
-          wrong[t] = support::difference(out, right[t]);
-        }
+        for (unsigned round = 0; round < 3 && wrong[t].empty(); ++round) wrong[t] = work(t);
       } catch (const std::exception& error) {
         wrong[t] = error.what();
       }
@@ -250,51 +243,47 @@ TEST_P(Gpu, SeveralKeysOnSeveralThreadsMatchOpenssl) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& text : wrong) EXPECT_EQ(text, "");
+}
+
+// Ciphers with different keys take turns on the same streams.
+TEST_P(Gpu, SeveralKeysOnSeveralThreadsMatchOpenssl) {
+  const Buffer in = support::pattern(40000);
+  constexpr unsigned count = 4;
+  const auto key = [](unsigned t) { return support::make_key(t % 2 == 0 ? 16 : 32, t); };
+  std::array<Buffer, count> right;  // computed here, because the oracle is for one thread
+  for (unsigned t = 0; t < count; ++t) {
+    right[t] = support::evp_ctr(key(t), support::pattern(16, t), in);
+  }
+  expect_right_on_threads(count, [&](unsigned t) {
+    Ctr cipher(key(t), support::pattern(16, t), execution());
+    Buffer out(in.size());
+    cipher.process(in, out);
+    return support::difference(out, right[t]);
+  });
 }
 
 // Concurrent callers wait for streams, and each has more launches than there are free streams.
 TEST_P(Gpu, SeveralCallersWithSeveralLaunchesMatchTheCpu) {
-  const Buffer in = support::pattern(4 * (std::size_t{64} << 10));
-  Execution how = execution();
-  how.device_memory = little_memory;  // one launch per 64 KiB of segments
-  constexpr std::size_t segment_bytes = 16384;
-  std::array<std::string, 6> wrong;
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < wrong.size(); ++t) {
-    threads.emplace_back([&, t] {
-      try {
-        const Buffer key = support::make_key(16, t);
-        const SegmentCipher on_cpu(key, Buffer(12), SegmentCipher::Nonces::counted, {});
-        const SegmentCipher on_gpu(key, Buffer(12), SegmentCipher::Nonces::counted, how);
-        for (unsigned round = 0; round < 3 && wrong[t].empty(); ++round) {
-          std::vector<SegmentCipher::Segment> segments;
-          std::vector<Buffer> sealed(in.size() / segment_bytes);
-          std::vector<Buffer> expected(sealed.size());
-          for (std::size_t i = 0; i < sealed.size(); ++i) {
-            const Bytes plain = Bytes(in).subspan(i * segment_bytes, segment_bytes);
-            sealed[i].resize(segment_bytes + segment_tag_bytes);
-            expected[i].resize(sealed[i].size());
-            support::seal_segment(on_cpu, i, false, plain, expected[i]);
-            segments.push_back({.index = i, .in = plain, .out = sealed[i]});
-          }
-          on_gpu.crypt(Direction::encrypt, segments);
-          for (std::size_t i = 0; i < sealed.size() && wrong[t].empty(); ++i) {
-            wrong[t] = support::difference(sealed[i], expected[i]);
-          }
-        }
-      } catch (const std::exception& error) {
-        wrong[t] = error.what();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& text : wrong) EXPECT_EQ(text, "");
+  // One launch for 64 KiB.
+  const std::vector<Buffer> plain(16, support::pattern(16384));
+  expect_right_on_threads(6, [&](unsigned t) {
+    const Buffer key = support::make_key(16, t);
+    const SegmentCipher on_cpu(key, Buffer(12), SegmentCipher::Nonces::counted, {});
+    const SegmentCipher on_gpu(key, Buffer(12), SegmentCipher::Nonces::counted, execution());
+    std::vector<Buffer> sealed(plain.size(), Buffer(plain[0].size() + segment_tag_bytes));
+    auto segments = segments_of(plain, sealed);
+    on_gpu.crypt(Direction::encrypt, segments);
+    const std::vector<Buffer> expected = sealed_by(on_cpu, plain);
+    std::string wrong;
+    for (std::size_t i = 0; i < sealed.size() && wrong.empty(); ++i) {
+      wrong = support::difference(sealed[i], expected[i]);
+    }
+    return wrong;
+  });
 }
 
 // Data units that are larger than a launch.
 TEST_P(Gpu, XtsUnitsLargerThanALaunchMatchTheCpu) {
-  Execution how = execution();
-  how.device_memory = little_memory;
   constexpr std::size_t unit = std::size_t{128} << 10;
   const Buffer key = support::make_key(64, 12);
   const Buffer first(16, 5);
@@ -302,7 +291,7 @@ TEST_P(Gpu, XtsUnitsLargerThanALaunchMatchTheCpu) {
   Buffer expected(in.size());
   Buffer out(in.size());
   Xts(key, unit).encrypt(first, in, expected);
-  Xts cipher(key, unit, how);
+  Xts cipher(key, unit, execution());
   cipher.encrypt(first, in, out);
   EXPECT_EQ(support::difference(out, expected), "");
   cipher.decrypt(first, out, out);
@@ -428,17 +417,7 @@ TEST_P(Gpu, TunedCtrMatchesOpenssl) {
   EXPECT_THROW(Ctr(key, counter, wrong), InvalidArgument);
 }
 
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names;
-  for (const KernelInfo& kernel : gpu_kernels()) names.emplace_back(kernel.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernels, Gpu, testing::ValuesIn(kernel_names()), [](const auto& row) {
-  std::string name = row.param;
-  for (char& c : name) c = c == '-' ? '_' : c;
-  return name;
-});
+PARAES_FOR_EACH_GPU_KERNEL(Kernels, Gpu);
 
 }  // namespace
 }  // namespace paraes

@@ -20,8 +20,10 @@
 #include "src/gpu/programs/load_program.hpp"
 #include "src/gpu/programs/prepare.hpp"
 #include "src/gpu/programs/program_files.hpp"
+#include "tests/gpu/expect_has.hpp"
 #include "tests/gpu/fake_driver.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace paraes::gpu {
 namespace {
@@ -33,17 +35,11 @@ class NvrtcChoice : public WithDriver {
   NvrtcChoice() : WithDriver(cuda) {}
   void SetUp() override {
     WithDriver::SetUp();
-    std::string name = fs::temp_directory_path() / "paraes-nvrtc-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = fs::canonical(name);
     environment_.emplace("VIRTUAL_ENV", root_ / "venv");
     cache_.emplace("XDG_CACHE_HOME", root_ / "cache");
     fs::create_directory(root_ / "cache");
     unsetenv("PARAES_NVRTC");
     unsetenv("PARAES_PROGRAM_PATH");
-  }
-  void TearDown() override {
-    if (!root_.empty()) fs::remove_all(root_);
   }
 
   // Adds a stand-in to the virtual environment, and returns its path.
@@ -80,7 +76,11 @@ class NvrtcChoice : public WithDriver {
     return load_program(*device, variant(device->info())).origin;
   }
 
-  fs::path root_;
+ private:
+  support::TemporaryFolder folder_;
+
+ protected:
+  const fs::path root_ = fs::canonical(folder_.path());
 
  private:
   std::optional<support::ScopedEnvironment> environment_;
@@ -122,9 +122,9 @@ TEST_F(NvrtcChoice, CachedProgramIsUsedWithAnotherCompiler) {
 TEST_F(NvrtcChoice, MissingCompilerIsAMissingProgram) {
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
   const std::string message = message_of<MissingProgram>([] { static_cast<void>(origin()); });
-  EXPECT_NE(message.find("no compiler of programs for cuda:0"), std::string::npos) << message;
-  EXPECT_NE(message.find("/nowhere/libnvrtc.so"), std::string::npos) << message;
-  EXPECT_NE(message.find("PARAES_PROGRAM_PATH"), std::string::npos) << message;
+  EXPECT_HAS(message, "no compiler of programs for cuda:0");
+  EXPECT_HAS(message, "/nowhere/libnvrtc.so");
+  EXPECT_HAS(message, "PARAES_PROGRAM_PATH");
 }
 
 // ---- Several compilers
@@ -181,7 +181,7 @@ TEST_F(NvrtcChoice, ErrorNamesEachLibraryAndItsReason) {
   for (const std::string& part :
        {"\n" + ignorant + ": NVRTC 1.2 does not know the target sm_90: it knows sm_70, sm_80",
         "\n" + refused + ": cuModuleLoadData failed: "}) {
-    EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;
+    EXPECT_HAS(message, part) << part;
   }
 }
 
@@ -209,7 +209,7 @@ TEST_F(NvrtcChoice, EachFileIsOpenedOnce) {
   }
   const std::string message =
       message_of<InvalidArgument>([] { static_cast<void>(open_nvrtc()->compile("", {}, "sm_1")); });
-  EXPECT_NE(message.find(path.string()), std::string::npos) << message;
+  EXPECT_HAS(message, path.string());
   EXPECT_EQ(message.find(path.string()), message.rfind(path.string())) << message;
 }
 
@@ -232,7 +232,7 @@ TEST_F(NvrtcChoice, PreparedProgramComesFromTheOldestThatKnowsTheTarget) {
 TEST_F(NvrtcChoice, CompilerThatDoesNotKnowTheDeviceIsAMissingProgram) {
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", add("version 1 3\ntargets 70\n"));
   const std::string message = message_of<MissingProgram>([] { static_cast<void>(origin()); });
-  EXPECT_NE(message.find("NVRTC 1.3 does not know the target sm_90"), std::string::npos) << message;
+  EXPECT_HAS(message, "NVRTC 1.3 does not know the target sm_90");
 }
 
 TEST(RuntimeDevices, UnknownRuntimeIsRefused) {

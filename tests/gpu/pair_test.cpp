@@ -14,6 +14,7 @@
 #include "paraes/messages.hpp"
 #include "paraes/threads.hpp"
 #include "src/cipher/pair.hpp"
+#include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/memory_io.hpp"
 #include "tests/support/message_of.hpp"
@@ -231,6 +232,17 @@ class Pair : public testing::Test {
     return how;
   }
 
+  // The message that begins with the header of `sealed`.
+  [[nodiscard]] Message opened(const Buffer& sealed, const Execution& how) const {
+    return Message(open_c2sp_message(Bytes(sealed).first(c2sp_header_bytes), key_, {}), how);
+  }
+  static void expect_opens(const Buffer& sealed, const Message& message, const Buffer& plain) {
+    support::RandomSource source(sealed);
+    support::RandomSink sink;
+    open_message(source, message, sink);
+    EXPECT_EQ(support::difference(sink.data, plain), "");
+  }
+
   const Buffer key_ = support::make_key(32, 21);
 };
 
@@ -239,30 +251,25 @@ TEST_F(Pair, SharesOutAFileAndGivesTheSameBytes) {
   // Nothing else has measured a GPU with three streams: it gets a chunk even if it is slow.
   const Message sealing(new_c2sp_message(key_, {}), execution(3));
   EXPECT_EQ(sealing.cipher().device(), "cpu+" + support::test_device());
-  EXPECT_NE(sealing.cipher().kernel().find("+reference"), std::string::npos);
+  EXPECT_HAS(sealing.cipher().kernel(), "+reference");
   support::RandomSource source(plain);
   support::RandomSink sink;
   seal_message(source, sealing, sink);
   const std::uint64_t busy = sealing.cipher().take_device_times().host_to_device;
   EXPECT_GT(busy, 0U) << "the GPU has done some of it";
 
-  const Bytes header = Bytes(sink.data).first(c2sp_header_bytes);
   for (const bool on_pair : {false, true}) {
-    const Message opening(open_c2sp_message(header, key_, {}), on_pair ? execution() : Execution{});
-    support::RandomSource sealed(sink.data);
-    support::RandomSink opened;
-    open_message(sealed, opening, opened);
-    EXPECT_EQ(support::difference(opened.data, plain), "");
+    const Message opening = opened(sink.data, on_pair ? execution() : Execution{});
+    expect_opens(sink.data, opening, plain);
     support::OrderedSource pipe(Buffer(sink.data.begin() + c2sp_header_bytes, sink.data.end()));
     support::OrderedSink stream;
     open_message(pipe, opening, stream);
     EXPECT_EQ(support::difference(stream.data, plain), "");
   }
   sink.data[sink.data.size() / 2] ^= 1;
-  const Message opening(open_c2sp_message(header, key_, {}), execution());
   support::RandomSource damaged(sink.data);
-  support::RandomSink opened;
-  EXPECT_THROW(open_message(damaged, opening, opened), BadSegment);
+  support::RandomSink none;
+  EXPECT_THROW(open_message(damaged, opened(sink.data, execution()), none), BadSegment);
 }
 
 // Where the GPU has no memory for chunks, texts are copied to it.
@@ -276,11 +283,7 @@ TEST_F(Pair, WithMappedMemoryTheTextIsCopied) {
   support::RandomSink sink;
   seal_message(source, sealing, sink);
   EXPECT_GT(sealing.cipher().take_device_times().kernel, 0U) << "the GPU has done some of it";
-  const Message opening(open_c2sp_message(Bytes(sink.data).first(c2sp_header_bytes), key_, {}), {});
-  support::RandomSource sealed(sink.data);
-  support::RandomSink opened;
-  open_message(sealed, opening, opened);
-  EXPECT_EQ(support::difference(opened.data, plain), "");
+  expect_opens(sink.data, opened(sink.data, {}), plain);
 }
 
 TEST_F(Pair, ThreadsBoundTheHelpOfTheCpu) {
@@ -337,8 +340,7 @@ TEST_F(Pair, IsForSegmentsOnly) {
   EXPECT_EQ(refusal([&] { Xts(support::make_key(64), 4096, execution()); }), expected);
   Execution wrong = execution();
   wrong.device = "cpu+cpu";
-  EXPECT_NE(refusal([&] { Gcm(key_, wrong); }).find("there is no device 'cpu+cpu'"),
-            std::string::npos);
+  EXPECT_HAS(refusal([&] { Gcm(key_, wrong); }), "there is no device 'cpu+cpu'");
 }
 
 TEST_F(Pair, WithoutTheGpuTheCpuDoesTheWork) {
