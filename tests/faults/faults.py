@@ -144,6 +144,15 @@ class FaultCase(Case):
         self.assertTrue(self.ok("decrypt", *KEY, *flags, "-c", name) == plain, name)
 
 
+class NoTmpfile:
+    """Repeats the tests of its other base without O_TMPFILE: temporary files have names."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.env = preloaded("PARAES_NO_TMPFILE")
+
+
 class Strace:
     """One complete run under strace, with the faults in `inject`. Without `children`, only the first
     thread of paraes is traced."""

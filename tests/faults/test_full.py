@@ -20,11 +20,11 @@ from faults import (
     MEMORY,
     MIB,
     FaultCase,
+    NoTmpfile,
     environment,
     in_namespace,
     on_small_disk,
     pattern,
-    preloaded,
     restore_signals,
     sanitized,
 )
@@ -101,12 +101,8 @@ class Disks(FaultCase):
                 self.assertEqual(self.read("g"), OLD)
 
 
-class DisksWithoutTmpfile(Disks):
-    """Repeats these tests without O_TMPFILE."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.env = preloaded("PARAES_NO_TMPFILE")
+class DisksWithoutTmpfile(NoTmpfile, Disks):
+    """Temporary files have names."""
 
 
 class Changes(FaultCase):
@@ -257,12 +253,8 @@ class Pipes(FaultCase):
                 return
 
 
-class PipesWithoutTmpfile(Pipes):
-    """Repeats these tests without O_TMPFILE."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.env = preloaded("PARAES_NO_TMPFILE")
+class PipesWithoutTmpfile(NoTmpfile, Pipes):
+    """Temporary files have names."""
 
 
 class Tebibyte(FaultCase):

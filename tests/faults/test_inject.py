@@ -5,7 +5,7 @@ import os
 import shutil
 import unittest
 
-from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
+from faults import KEY, MIB, SMALL, FaultCase, NoTmpfile, Strace, pattern, preloaded, strace_reason
 from injection import ERRORS, InjectCase
 from trees import RAW, sample
 
@@ -69,12 +69,8 @@ class Unauthenticated(WithTmpfile):
     FORMAT = RAW
 
 
-class WithoutTmpfile(WithTmpfile):
-    """Repeats these tests without O_TMPFILE: temporary files have names."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.env = preloaded("PARAES_NO_TMPFILE")
+class WithoutTmpfile(NoTmpfile, WithTmpfile):
+    """Temporary files have names."""
 
     test_proc_links_a_file_where_its_descriptor_must_not = None
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import unittest
 
-from faults import KEY, SMALL, pattern, preloaded
+from faults import KEY, SMALL, NoTmpfile, pattern
 from injection import DATA, KILLS, KillCase
 
 
@@ -57,12 +57,8 @@ class WithTmpfile(KillCase):
         process.wait()
 
 
-class WithoutTmpfile(WithTmpfile):
-    """Repeats these tests without O_TMPFILE: temporary files have names, and a killed run leaves one."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.env = preloaded("PARAES_NO_TMPFILE")
+class WithoutTmpfile(NoTmpfile, WithTmpfile):
+    """A killed run leaves a temporary."""
 
     def test_leftover_of_a_killed_run_is_removed_by_the_next_run(self):
         self.write("f", SMALL)

@@ -11,6 +11,7 @@ from faults import (
     MIB,
     SMALL,
     FaultCase,
+    NoTmpfile,
     Strace,
     environment,
     on_small_disk,
@@ -44,12 +45,8 @@ class RekeyFaults(KillCase):
         self.kill_at_random_moments([self.job(pattern(DATA))], KILLS)
 
 
-class RekeyWithoutTmpfile(RekeyFaults):
-    """The same without O_TMPFILE."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.env = preloaded("PARAES_NO_TMPFILE")
+class RekeyWithoutTmpfile(NoTmpfile, RekeyFaults):
+    """Temporary files have names."""
 
 
 class Recipients(RecipientsCase, FaultCase):

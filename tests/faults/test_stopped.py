@@ -13,9 +13,9 @@ from faults import (
     KEY,
     MIB,
     FaultCase,
+    NoTmpfile,
     environment,
     pattern,
-    preloaded,
     restore_signals,
     sanitized,
 )
@@ -169,12 +169,8 @@ class StoppedWriter(StoppedCase):
                     self.check_signal(process, number)
 
 
-class StoppedWriterWithoutTmpfile(StoppedWriter):
-    """Repeats these tests without O_TMPFILE: temporary files have names."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.env = preloaded("PARAES_NO_TMPFILE")
+class StoppedWriterWithoutTmpfile(NoTmpfile, StoppedWriter):
+    """Temporary files have names."""
 
 
 if __name__ == "__main__":

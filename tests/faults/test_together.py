@@ -7,7 +7,7 @@ import stat
 import subprocess
 import unittest
 
-from faults import BIN, KEY, FaultCase, environment, pattern, preloaded, restore_signals
+from faults import BIN, KEY, FaultCase, NoTmpfile, environment, pattern, restore_signals
 from support import LONG
 
 PROCESSES = 100 if LONG else 40
@@ -151,12 +151,8 @@ class Together(FaultCase):
             self.path("new").unlink()
 
 
-class TogetherWithoutTmpfile(Together):
-    """Repeats these tests without O_TMPFILE: temporary files have names."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.env = preloaded("PARAES_NO_TMPFILE")
+class TogetherWithoutTmpfile(NoTmpfile, Together):
+    """Temporary files have names."""
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Settings of all tests: the same examples every time, and no deadlines on a busy machine."""
 
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import configuration, settings
 
+sys.path.append(str(Path(__file__).parents[1] / "interop"))  # clients of the formats
 settings.register_profile("python", derandomize=True, database=None, deadline=None,
                           max_examples=60)
 settings.load_profile("python")

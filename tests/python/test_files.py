@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 from cryptography import cobblestone
@@ -24,8 +25,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 def make(name="plain", size=100_000):
     data = os.urandom(size)
-    with open(name, "wb") as file:
-        file.write(data)
+    Path(name).write_bytes(data)
     return data
 
 
@@ -47,10 +47,8 @@ def test_round_trip(size):
 
 def test_every_source_of_keys():
     data = make()
-    with open("raw", "wb") as file:
-        file.write(KEY)
-    with open("hex", "w") as file:
-        file.write(KEY.hex() + "\n")
+    Path("raw").write_bytes(KEY)
+    Path("hex").write_text(KEY.hex() + "\n")
     sources = [{"key": KEY}, {"key": bytearray(KEY[:16])}, {"key_file": "raw"},
                {"key_file": os.fsencode("hex")}, {"passphrase": "pässword"},
                {"passphrase": b"\x00\xff"}, {"key": KEY, "format": "c2sp"},
@@ -120,8 +118,7 @@ def identity():
 def test_recipients(identity):
     file, recipient = identity
     data = make()
-    with open("recipients", "w") as out:
-        out.write(recipient + "\n")
+    Path("recipients").write_text(recipient + "\n")
     for options in ({"recipients": recipient}, {"recipients": [recipient], "key_bits": 128},
                     {"recipients_file": "recipients"}):
         paraes.encrypt_file("plain", "sealed", overwrite=True, **options)
@@ -200,13 +197,11 @@ def test_outputs_are_never_lost():
 
 def test_target_that_appears_meanwhile_stays():
     data = make(size=64 << 20)
-    with open("sealed", "wb") as file:
-        file.write(paraes.seal(data, key=KEY))
+    Path("sealed").write_bytes(paraes.seal(data, key=KEY))
 
     def appear(done, total):
         if done < total and not os.path.exists("out"):
-            with open("out", "wb") as file:
-                file.write(b"somebody else's")
+            Path("out").write_bytes(b"somebody else's")
 
     slowly = {"key": KEY, "threads": 1, "kernel": "reference", "progress": appear}
     for call in (lambda: paraes.encrypt_file("plain", "out", **slowly),
@@ -220,8 +215,7 @@ def test_target_that_appears_meanwhile_stays():
 
 def test_secrets_are_no_inputs_and_no_outputs():
     make()
-    with open("key", "wb") as file:
-        file.write(KEY)
+    Path("key").write_bytes(KEY)
     os.symlink("key", "link")
     paraes.encrypt_file("plain", key_file="key")
     for call in (lambda: paraes.encrypt_file("key", key_file="key"),
@@ -292,14 +286,12 @@ def test_damage_leaves_nothing():
     make(size=300_000)
     paraes.encrypt_file("plain", key=KEY)
     whole = content("plain.paes")
-    with open("out", "w") as file:
-        file.write("old")
+    Path("out").write_text("old")
     for place in (0, 20, 40, 87, 88, 150_000, len(whole) - 1):
         damaged = bytearray(whole)
         damaged[place] ^= 1
         for wrong in (damaged, whole[:place], whole[:-1], whole + b"x"):
-            with open("bad.paes", "wb") as file:
-                file.write(wrong)
+            Path("bad.paes").write_bytes(wrong)
             for call in (lambda: paraes.decrypt_file("bad.paes", key=KEY),
                          lambda: paraes.decrypt_file("bad.paes", "out", key=KEY, overwrite=True),
                          lambda: paraes.verify_file("bad.paes", key=KEY),
@@ -365,8 +357,7 @@ def test_interrupt_ends_the_work():
 
 def test_arguments():
     make()
-    with open("key", "wb") as file:
-        file.write(KEY)
+    Path("key").write_bytes(KEY)
     with pytest.raises(TypeError, match="unexpected keyword argument 'keyfile'"):
         paraes.encrypt_file("plain", key=KEY, keyfile="x")
     with pytest.raises(TypeError, match="'new_key'"):
@@ -409,8 +400,7 @@ def test_arguments():
 
 def test_names_that_are_no_text():
     name = os.fsencode("plain-") + b"\xff"
-    with open(name, "wb") as file:
-        file.write(b"data")
+    Path(os.fsdecode(name)).write_bytes(b"data")
     done = paraes.encrypt_file(name, key=KEY)
     assert os.fsencode(done.output) == name + b".paes"
     with pytest.raises(FileExistsError):

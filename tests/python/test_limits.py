@@ -1,18 +1,16 @@
 """paraes.open on the longest messages, of which only the end is there."""
 
-import hashlib
-import hmac
 import os
 import tempfile
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from clients import c2sp_keys
+from helpers import KEY
 
 import paraes
 from paraes import IntegrityError
 
-KEY = bytes(range(32))
 SEGMENT = 16384
 SEGMENTS = 2**38
 LONGEST = SEGMENTS * SEGMENT - 1
@@ -28,22 +26,12 @@ def path():
         yield Path(folder) / "sealed"
 
 
-def expand(key, info, size):
-    """HKDF-Expand of RFC 5869 with SHA-512."""
-    out, block, count = b"", b"", 1
-    while len(out) < size:
-        block = hmac.digest(key, block + info + bytes([count]), hashlib.sha512)
-        out, count = out + block, count + 1
-    return out[:size]
-
-
 def sealed_segment(header, index, plain):
     """docs/formats.md: the segment `index` of the paraes message with this header."""
     preface, salt, commitment = header[:32], header[32:56], header[56:]
-    derived = expand(KEY, b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0" + salt + preface, 76)
-    assert derived[44:] == commitment
-    nonce = int.from_bytes(derived[32:44], "big") ^ index
-    return AESGCM(derived[:32]).encrypt(nonce.to_bytes(12, "big"), plain, None)
+    cipher, nonce, derived = c2sp_keys(KEY, salt, preface)
+    assert derived == commitment
+    return cipher.encrypt(nonce(index), plain, None)
 
 
 def make(path, size, segments):

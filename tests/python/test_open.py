@@ -35,8 +35,7 @@ def data_of(size):
 
 def make(size, name="sealed", **options):
     """An encrypted file of that many bytes."""
-    with open(name, "wb") as file:
-        file.write(paraes.seal(data_of(size), **(options or {"key": KEY})))
+    Path(name).write_bytes(paraes.seal(data_of(size), **(options or {"key": KEY})))
     return data_of(size)
 
 
@@ -187,8 +186,7 @@ def test_what_python_builds_on_files():
 def test_file_objects():
     data = make(300_000)
     sealed = content("sealed")
-    with open("prefixed", "wb") as file:
-        file.write(b"prefix" + sealed)
+    Path("prefixed").write_bytes(b"prefix" + sealed)
     with gzip.open("sealed.gz", "wb") as file:
         file.write(sealed)
     with open("sealed", "rb") as raw, paraes.open(raw, key=KEY) as file:
@@ -382,12 +380,10 @@ def test_truncation_is_found_when_the_file_is_opened():
     whole = content("sealed")
     for size in (0, 5, 31, 32, 87, 88, 100, 88 + SEGMENT + 16, 88 + 2 * (SEGMENT + 16) + 50,
                  len(whole) - 16, len(whole) - 1, len(whole) + 1):
-        with open("sealed", "wb") as file:
-            file.write((whole + b"x")[:size])
+        Path("sealed").write_bytes((whole + b"x")[:size])
         with pytest.raises(IntegrityError):
             paraes.open("sealed", key=KEY)
-    with open("sealed", "wb") as file:
-        file.write(whole)
+    Path("sealed").write_bytes(whole)
     with pytest.raises(WrongKey):
         paraes.open("sealed", key=bytes(32))
     for mode in ("rb", "wb"):
