@@ -9,7 +9,7 @@ long='[./]Long|^packages\.Long|^x86_64\.|^gpu\.simulated\.(bitslice|reference)|^
 # repeats with other devices, launchers or chips what the first tier does once. docs/comparison runs gpg and
 # others, and structure.soundness looks for the tests of all parts.
 later='^(bench|ct|lab|limits|packages)(\.|$)'
-later+='|^gpu\.(HashTablesOnDevice|HipRtc|Nvrtc|OnDevice|Targets|check|compiled|limits|machine_code|pack'
+later+='|^gpu\.(HashTablesOnDevice|HipRtc|Nvrtc|NvrtcAbsent|OnDevice|Targets|check|compiled|limits|machine_code|pack'
 later+='|simulated|small_device|small_device_many|two_devices.*|unrolled)(\.|$)'
 later+='|^mpi\.(mpich\.|openmpi\.(faults|hosts|large|threads)$)'
 later+='|^docs\.docs/comparison$|^manual\.lab$|^python\.types$|^secrets\.(python|ranks)$|^structure\.soundness$'
@@ -24,7 +24,7 @@ not_sanitized+='|^bench\.(BenchGpu|python)|^cli\.gpu$|^(ct|docs|faults|install|i
 # GoogleTest's filters of other builds: which cases their tests have.
 declare -A filters
 # Without comparisons of large data, whose bounds the guard pages have seen.
-filters[asan]='-*LargeMessages*:*SomeMebibytes*:*LengthsAroundBatches*:*OneToEightThreads*'
+filters[asan]='-*SomeMebibytes*:*LengthsAroundBatches*:*OneToEightThreads*'
 filters[asan]+=':*UnitsAndTheirNumbers/bitslice*'
 # What runs on several threads.
 filters[tsan]='Executor*:ForEachJob*:Messages*:Salvage*:JoinHashes*:Segment*:SecretBytes*'
