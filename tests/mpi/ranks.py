@@ -53,6 +53,7 @@ OPEN_MPI_ENVIRONMENT = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_plm": "isolated",
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "HWLOC_COMPONENTS": "-gl,-opencl",  # nor for displays and GPUs
     # The delay from the first rank that fails to SIGKILL for the others; one second by default.
     "OMPI_MCA_odls_base_sigkill_timeout": "0",
     "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

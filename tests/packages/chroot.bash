@@ -77,6 +77,8 @@ make_base() { # RELEASE
     die "debootstrap could not install $release: see above"
   apt-config dump | grep -E '^Acquire::(Check|https?::)' >"$base/etc/apt/apt.conf.d/90host" || true
   cp -L /etc/resolv.conf "$base/etc/resolv.conf"
+  # Without it, what looks up its own name waits seconds for the name server.
+  echo "127.0.0.1 localhost $(uname -n)" >"$base/etc/hosts"
   if [[ -e $certificates ]]; then cp -L "$certificates" "$base$certificates_inside"; fi
   touch "$base/.complete"
 }
