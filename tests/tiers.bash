@@ -12,7 +12,7 @@ later='^(bench|ct|lab|limits|packages)(\.|$)'
 later+='|^gpu\.(HashTablesOnDevice|HipRtc|Nvrtc|NvrtcAbsent|OnDevice|Targets|check|compiled|limits|machine_code|pack'
 later+='|simulated|small_device|small_device_many|two_devices.*|unrolled)(\.|$)'
 later+='|^mpi\.(mpich\.|openmpi\.(faults|hosts|large|threads)$)'
-later+='|^docs\.docs/comparison$|^manual\.lab$|^python\.types$|^secrets\.(python|ranks)$|^structure\.soundness$'
+later+='|^docs\.docs/comparison$|^manual\.lab$|^python\.types$|^secrets\.(python|ranks)$|^structure\.(programs\.later|soundness)$'
 
 # Not under AddressSanitizer: OpenCL's compilers, which are not built for it; failing system calls, which
 # would hit the sanitizer's own; other programs in Python or MPI. The presets leave out single cases
