@@ -122,9 +122,9 @@ class Deb(unittest.TestCase):
 
     def test_PathOfTheBuild_IsFoundAtAnyPlace(self):
         needle = support.path_of_the_build("/paraes")
-        for leak in (b"-I/paraes/src", b"=/paraes", b"\0/paraes\0", b'"/paraes/build"'):
+        for leak in (b"-I/paraes/src", b"\0/paraes/build\0", b'"/paraes/include/paraes/mode.hpp"'):
             self.assertIsNotNone(needle.search(b"text" + leak), leak)
-        for own in (b"/usr/include/paraes/paraes.hpp", b"lib/cmake/paraes", b"/paraesConfig.cmake",
+        for own in (b"/usr/include/paraes/paraes.hpp", b"lib/cmake/paraes", b"\0/paraes\0",
                     b"/usr/share/doc/paraes/README.md"):
             self.assertIsNone(needle.search(own), own)
 
