@@ -79,6 +79,6 @@ def encrypt_and_decrypt(test, paraes, folder, environment=None):
 
 def path_of_the_build(tree):
     """What finds files and folders of a source tree by their paths in bytes. The path of the tree
-    alone says nothing: where it is /paraes, /usr/include/paraes and a folder of a cache end like it."""
+    alone says nothing: where it is /paraes, /usr/include/paraes ends like it."""
     path = re.escape(str(tree).encode())
     return re.compile(path + rb"/(?:bench|build|cli|include|mpi|src)(?![\w.-])")
