@@ -136,8 +136,8 @@ TEST(Arguments, GcmNonceOrTagOfWrongSize_IsRefused) {
 // The limits are checked before any byte is read or written: these are where no memory is.
 class TooLong : public testing::Test {
  protected:
-  const support::GuardedBuffer guard_{0};
-  std::uint8_t* const nowhere_ = guard_.place(0, support::GuardedBuffer::Flush::start).data();
+  const support::GuardedBuffer guard_{1};
+  std::uint8_t* const nowhere_ = guard_.place(0, support::GuardedBuffer::Flush::end).data();
 };
 
 TEST_F(TooLong, GcmText_IsRefused) {
