@@ -183,15 +183,17 @@ TEST_P(Driver, CallersStreamIsUsedAndLeftAlone) {
 
 TEST_F(CudaRuntime, DefaultStreamOfOneThreadIsRefused) {
   void* const per_thread = reinterpret_cast<void*>(driver::stream_per_thread);
-  EXPECT_HAS(message_of<InvalidArgument>([&] { open()->borrow_queue(per_thread); }),
-             "default stream of each thread");
+  EXPECT_HAS(
+      message_of<InvalidArgument>([&] { static_cast<void>(open()->borrow_queue(per_thread)); }),
+      "default stream of each thread");
 }
 
 TEST_F(CudaRuntime, StreamOfAnotherDeviceIsRefused) {
   const CurrentDevice current(fake_, true, 1);
-  EXPECT_HAS(message_of<InvalidArgument>([&] { open(0)->borrow_queue(current.stream()); }),
+  EXPECT_HAS(message_of<InvalidArgument>(
+                 [&] { static_cast<void>(open(0)->borrow_queue(current.stream())); }),
              "not one of the primary context of cuda:0");
-  EXPECT_NO_THROW(open(1)->borrow_queue(current.stream()));
+  EXPECT_NO_THROW(static_cast<void>(open(1)->borrow_queue(current.stream())));
 }
 
 // ---- Calls that succeed

@@ -204,9 +204,11 @@ TEST_P(DeviceCiphers, XtsMatchesOpenssl) {
   const auto messages = make_messages(std::vector<std::uint64_t>{4096, 1040, 32}, 1);
   for (const std::size_t unit : {512U, 48U, 0U}) {
     DeviceXts cipher(device_->stream(), key, unit, options());
-    for (const auto& [in_place, direction] :
+    for (const auto& row :
          {std::pair{false, Direction::encrypt}, std::pair{false, Direction::decrypt},
           std::pair{true, Direction::encrypt}, std::pair{true, Direction::decrypt}}) {
+      const bool in_place = row.first;
+      const Direction direction = row.second;
       SCOPED_TRACE("units of " + std::to_string(unit) + (in_place ? ", in place" : ""));
       const Buffer result = run(total(messages), in_place, [&](const auto& in, const auto& out) {
         crypt(cipher, direction, in, out, messages);
