@@ -23,10 +23,6 @@ def spread(items, step):
     return list(items)[::1 if LONG else step]
 
 
-def flipped(data, at, mask=1):
-    return data[:at] + bytes([data[at] ^ mask]) + data[at + 1:]
-
-
 def in_hex(context):
     return ["--context-hex", context.hex()] if context else []
 
