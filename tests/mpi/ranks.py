@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 import uuid
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -41,6 +42,9 @@ SCATTER = ["--distribute", "scatter"]
 WAYS = (SHARED, SCATTER)
 # A slow kernel, so that a fault hits the run between its first byte and its last.
 SLOW = ["--kernel", "reference", "-T", "1"]
+# The build of another MPI runs all.
+SAMPLE = os.environ.get("PARAES_MPI_SAMPLE") == "1" and not LONG
+with_one_mpi = unittest.skipIf(SAMPLE, "runs with the other MPI, and in long:mpi with each")
 LIMIT = 10  # seconds within which all ranks must end after a fault
 MARK = "RANKS_OF_TEST"
 NO_STRACE = strace_reason()  # None where strace works

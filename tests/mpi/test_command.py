@@ -28,6 +28,7 @@ from ranks import (
     file_reports,
     messages,
     pattern,
+    with_one_mpi,
 )
 
 LARGE = 5 * MIB + 1
@@ -224,6 +225,7 @@ class Memory(MpiCase):
         self.assertEqual(len(set(forbidden)), 2, calls)
 
 
+@with_one_mpi
 class Ranges(MpiCase):
     def setUp(self):
         super().setUp()
@@ -263,6 +265,7 @@ class Ranges(MpiCase):
         self.assertFalse(self.path("h").exists())
 
 
+@with_one_mpi
 class Damage(MpiCase):
     def setUp(self):
         super().setUp()
@@ -442,6 +445,7 @@ class Output(MpiCase):
         for flag in ("\n  --distribute ", "\n  -k,--key-file "):
             self.assertEqual(text.count(flag), 1, text)
 
+    @with_one_mpi
     def test_help_fits_the_terminal_and_its_examples_are_of_paraes_mpi(self):
         with open(PROGRAM, "rb") as file:
             program = file.read()
