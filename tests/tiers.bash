@@ -1,14 +1,15 @@
 # shellcheck shell=bash disable=SC2034 # variables of the scripts that source this
-# Which tests are in which tier, as regular expressions of ctest's names (-R and -E). docs/decisions/0020
-# says why each is where it is.
+# Which tests are in which tier, as regular expressions of ctest's names (-R and -E), and what they may not
+# skip. docs/decisions/0020 says why each is where it is.
 
 # In no tier but `long`.
 long='[./]Long|^packages\.Long|^x86_64\.|^gpu\.simulated\.(bitslice|reference)|^gpu\.order\.|^ct\.gpu\.tables$'
 
-# What `ci` adds to the first tier: programs that only it builds, the laboratory, packages, and what
-# repeats with other devices, launchers or chips what the first tier does once. docs/comparison runs gpg and
-# others, and structure.soundness looks for the tests of all parts.
-later='^(bench|ct|lab|limits|packages)(\.|$)'
+# What `ci` adds to the first tier: folders whose programs only it builds, and what repeats with other
+# devices, launchers or chips what the first tier does once. docs/comparison runs gpg and others, and
+# structure.soundness looks for the tests of all parts. CMake reads the line of the folders, too.
+later_folders='bench|ct|lab|limits|packages'
+later="^($later_folders)(\.|\$)"
 later+='|^gpu\.(HashTablesOnDevice|HipRtc|Nvrtc|NvrtcAbsent|OnDevice|Targets|check|compiled|limits|machine_code|pack'
 later+='|simulated|small_device|small_device_many|two_devices.*|unrolled)(\.|$)'
 later+='|^mpi\.(mpich\.|openmpi\.(faults|hosts|large|threads)$)'
@@ -46,3 +47,11 @@ same_on_systems='^cli\.(tamper|tune)$'
 declare -A emulated_sysroots=([aarch64]=arm64 [s390x]=s390x)
 emulated_ci='^aarch64\.max\.(unit|conformance|dispatch|cross_check)'
 emulated_x86='^x86_64\.'
+
+# Makes tests fail that would be skipped for a lack of what this machine has.
+require() {
+  export PARAES_REQUIRE_VECTORS=1 PARAES_REQUIRE_LAB=1
+  # Of the tools of tests/manual, which quickstart installs with apt-get.
+  if command -v apt-get >/dev/null; then export PARAES_REQUIRE_MANUAL=1; fi
+  if [[ -d /sys/devices/system/cpu ]]; then export PARAES_REQUIRE_DEVICE=1; fi
+}
