@@ -21,6 +21,7 @@ from ranks import (
     MIB,
     OPEN_MPI,
     PROGRAM,
+    SAMPLE,
     SCATTER,
     SHARED,
     SLOW,
@@ -34,7 +35,7 @@ from ranks import (
     shared_memory,
 )
 
-KILLS = int(os.environ.get("PARAES_MPI_KILLS", "100" if LONG else "12"))
+KILLS = int(os.environ.get("PARAES_MPI_KILLS", "100" if LONG else "4" if SAMPLE else "12"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
 OLD = b"precious" * 1000
 PLAIN = pattern(12 * MIB + 100)
