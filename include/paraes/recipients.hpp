@@ -18,6 +18,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/export.hpp"
+#include "paraes/known_secrets.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/secret.hpp"
 
@@ -130,6 +131,10 @@ class PARAES_EXPORT AgeIdentities {
   // refuses; IntegrityError for a file that check_run_key_file refuses, and if age gives
   // anything but run_key_bytes bytes; Unavailable, IoError and Error as encrypt_with_age does.
   [[nodiscard]] SecretBytes decrypt(const AgeProgram& program, Bytes age_file) const;
+
+  // Makes the identities known, as what `source` names. A file that cannot be read any more is left
+  // out.
+  void add_to(KnownSecrets& secrets, const std::string& source) const;
 
  private:
   std::vector<AgeInput> files_;

@@ -318,4 +318,19 @@ SecretBytes AgeIdentities::decrypt(const AgeProgram& program, Bytes age_file) co
   return run_key;
 }
 
+void AgeIdentities::add_to(KnownSecrets& secrets, const std::string& source) const {
+  for (const AgeInput& file : files_) {
+    if (!file.contents().empty()) {
+      secrets.add_text(file.contents().span(), source);
+      continue;
+    }
+    try {
+      SecretBytes contents(KnownSecrets::most_file_bytes + 1);
+      const std::size_t n = FileSource::open(file.path()).read_at(0, contents.span());
+      if (n < contents.size()) secrets.add_text(Bytes(contents.span()).first(n), source);
+    } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): age reports it
+    }
+  }
+}
+
 }  // namespace paraes

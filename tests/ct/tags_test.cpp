@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "paraes/known_secrets.hpp"
 #include "src/modes/gcm.hpp"
 #include "tests/ct/secrets.hpp"
 
@@ -46,6 +47,27 @@ TEST(SecretTags, AreReportedInAComparisonThatEndsEarly) {
   volatile bool equal = leaky_equal(a, b);
   static_cast<void>(equal);
   EXPECT_GT(reports(), before);
+}
+
+// Which of the secrets a file holds is the one answer.
+TEST(SecretTags, DecideNothingAmongKnownSecrets) {
+  KnownSecrets known;
+  const unsigned before = reports();
+  known.add_key(hidden_key(32), "a key");
+  known.add_passphrase(hidden_text(44), "a passphrase");
+  known.add_first_line(hidden_text(20), "a line");
+  EXPECT_EQ(reports(), before);
+  Buffer key = hidden_key(32);
+  reveal(key);
+  // Digits, of which no bit shows that they differ from those of a secret.
+  for (const std::size_t bytes : {32U, 43U, 44U, 64U}) {
+    const unsigned found = reports();
+    static_cast<void>(known.find(Buffer(bytes, '0')));
+    EXPECT_EQ(reports(), found + 1) << bytes << " bytes";
+  }
+  const unsigned found = reports();
+  EXPECT_TRUE(known.find(key).has_value());
+  EXPECT_EQ(reports(), found + 2);  // with the address of the answer
 }
 
 class SecretsInTags : public SecretsTest {};

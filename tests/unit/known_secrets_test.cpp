@@ -1,0 +1,115 @@
+// KnownSecrets: which contents of a file are those of a secret, and which are not.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "paraes/io.hpp"
+#include "paraes/known_secrets.hpp"
+
+namespace paraes {
+namespace {
+
+Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+// In base64 "++//…", and in base64url "--__…". Hex digits of both kinds.
+constexpr std::string_view key = "\xfb\xef\xff\x01\x23\x45\x67\x89\xab\xcd\xef\x10\x32\x54\x76\x98";
+constexpr std::string_view identity =
+    "# public key: age1xyz\r\nAGE-SECRET-KEY-1ABC\n\n# another\nAGE-SECRET-KEY-1DEF\n";
+
+struct Case {
+  const char* secret;  // what is found; "" for nothing
+  std::string contents;
+};
+
+TEST(KnownSecrets, AreFoundInEveryForm) {
+  KnownSecrets known;
+  known.add_key(bytes_of(key), "key");
+  known.add_passphrase(bytes_of("correct horse"), "passphrase");
+  known.add_first_line(bytes_of("first"), "first line");
+  known.add_text(bytes_of("{ \"a\": [1,\n2] }"), "keyset");
+  known.add_text(bytes_of(identity), "identity");
+  known.add_passphrase({}, "nothing");
+  const std::string raw(key);
+  const Case cases[] = {
+      {"key", raw},
+      {"key", "fbefff0123456789abcdef1032547698"},
+      {"key", "FBEFFF0123456789ABCDEF1032547698\n"},
+      {"key", "fbefff0123456789ABCDEF1032547698\r\n"},
+      {"key", "++//ASNFZ4mrze8QMlR2mA=="},
+      {"key", "++//ASNFZ4mrze8QMlR2mA\n"},
+      {"key", "--__ASNFZ4mrze8QMlR2mA==\r\n"},
+      {"passphrase", "correct horse"},
+      {"passphrase", "correct horse\n"},
+      {"passphrase", "correct horse\r\n"},
+      {"first line", "first"},
+      {"first line", "first\nand a note"},
+      {"keyset", "{\"a\":[1,2]}"},
+      {"keyset", "{\n  \"a\": [\n    1,\n    2\n  ]\n}\n"},
+      {"identity", std::string(identity)},
+      {"identity", "AGE-SECRET-KEY-1DEF"},
+      {"identity", "# mine\nAGE-SECRET-KEY-1ABC\r\n"},
+      {"", ""},
+      {"", "\n"},
+      {"", raw + '\n'},
+      {"", raw.substr(1)},
+      {"", raw.substr(0, 15) + '\x99'},
+      {"", "fbefff0123456789abcdef1032547699"},
+      {"", "fbefff0123456789abcdef1032547698\n\n"},
+      {"", "++//ASNFZ4mrze8QMlR2mB=="},
+      {"", "++//ASNFZ4mrze8QMlR2mA==="},
+      {"", "Correct horse"},
+      {"", "correct horse\n\n"},
+      {"", " first"},
+      {"", "a note\nfirst"},
+      {"", "{\"a\":[2,1]}"},
+      {"", "AGE-SECRET-KEY-1AB"},
+      {"", "# public key: age1xyz\n"},
+      {"", std::string(KnownSecrets::most_file_bytes, ' ') + raw},
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(known.find(bytes_of(one.contents)).value_or(""), one.secret) << one.contents;
+    // The sizes leave nothing out.
+    EXPECT_TRUE(*one.secret == '\0' || known.may_be_in(one.contents.size())) << one.contents;
+  }
+}
+
+TEST(KnownSecrets, AreOnlyInFilesOfFittingSizes) {
+  KnownSecrets known;
+  EXPECT_FALSE(known.may_be_in(16));
+  known.add_key(bytes_of(key), "key");
+  std::string sizes;
+  for (std::size_t bytes = 0; bytes < 100; ++bytes) {
+    if (known.may_be_in(bytes)) sizes += std::to_string(bytes) + ' ';
+  }
+  EXPECT_EQ(sizes, "16 22 23 24 25 26 32 33 34 ");
+  known.add_first_line(bytes_of("first"), "first line");
+  EXPECT_FALSE(known.may_be_in(4));
+  EXPECT_TRUE(known.may_be_in(KnownSecrets::most_file_bytes));
+  EXPECT_FALSE(known.may_be_in(KnownSecrets::most_file_bytes + 1));
+}
+
+TEST(KnownSecrets, AreFoundInOpenFiles) {
+  KnownSecrets known;
+  known.add_key(bytes_of(key), "key");
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("paraes-known-" + std::to_string(getpid()));
+  std::ofstream(path, std::ios::binary) << key;
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::filesystem::remove(path);
+  lseek(file.get(), 7, SEEK_SET);
+  EXPECT_EQ(known.find_in(file.get()), "key");
+  EXPECT_EQ(lseek(file.get(), 0, SEEK_CUR), 7);
+  const Descriptor folder(open("/", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(known.find_in(folder.get()), std::nullopt);
+  EXPECT_EQ(known.find_in(-1), std::nullopt);
+}
+
+}  // namespace
+}  // namespace paraes
