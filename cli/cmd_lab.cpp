@@ -55,7 +55,8 @@ fs::path find_lab(const fs::path& self) {
     const std::size_t end = rest.find(':');
     const std::string_view name = rest.substr(0, end);
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
-    if (name.empty()) continue;  // the working folder, where others may have put a paraes-lab
+    // Not from the working folder or below it, where others may have put a paraes-lab.
+    if (!name.starts_with('/')) continue;
     if (fs::path found = fs::path(name) / lab_name; is_executable(found)) return found;
   }
   const fs::path build = folder.parent_path();  // of build/release/cli
@@ -85,7 +86,9 @@ int run_lab(char** arguments) {
       print_line(stdout, text);
       return exit_done;
     }
-    say("the laboratory is not installed: paraes-lab is neither beside paraes nor in PATH; install "
+    say("the laboratory is not installed: paraes-lab is neither beside paraes nor in an absolute "
+        "folder of "
+        "PATH; install "
         "it with `./quickstart --with lab` or `pip install '.[lab]'` in the source tree");
     return exit_failed;
   }

@@ -42,10 +42,14 @@ class Lab(Case):
         program.chmod(mode)
         return program
 
-    def lab(self, *args, path="in_path", program=None, stdin=b"", **env):
+    def environment(self, **more):
+        return environment(**{"PATH": str(self.path("in_path")), **more})
+
+    def lab(self, *args, path=None, program=None, stdin=b"", **env):
+        if path is not None:
+            env["PATH"] = path
         return subprocess.run([program or self.paraes, "lab", *args], cwd=self.dir, input=stdin,
-                              capture_output=True, timeout=DEADLINE,
-                              env=environment(PATH=path, **env))
+                              capture_output=True, timeout=DEADLINE, env=self.environment(**env))
 
     def found(self, *args, **kwargs):
         done = self.lab(*args, **kwargs)
@@ -84,7 +88,7 @@ class Lab(Case):
         for number in (signal.SIGTERM, signal.SIGHUP):
             process = subprocess.Popen([self.paraes, "lab", "wait"], cwd=self.dir,
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       env=environment(PATH="in_path"), preexec_fn=restore_signals)
+                                       env=self.environment(), preexec_fn=restore_signals)
             self.addCleanup(process.kill)
             with process.stdin, process.stdout:
                 self.assertEqual(json.loads(process.stdout.readline())["pid"], process.pid)
@@ -108,9 +112,9 @@ class Lab(Case):
         self.path("build/release/CMakeCache.txt").touch()
         self.assertEqual(self.found(program=tree)["name"], str(in_tree.resolve()))
         self.stand_in("in_path")
-        self.assertEqual(self.found(program=tree)["name"], "in_path/paraes-lab")
-        self.assertEqual(self.found(program=tree, path="empty::in_path")["name"],
-                         "in_path/paraes-lab")
+        in_path = str(self.path("in_path/paraes-lab"))
+        self.assertEqual(self.found(program=tree)["name"], in_path)
+        self.assertEqual(self.found(program=tree, path=f"/empty::{self.path('in_path')}")["name"], in_path)
         beside = self.stand_in("build/release/cli")
         self.assertEqual(self.found(program=tree)["name"], str(beside.resolve()))
 
@@ -119,15 +123,20 @@ class Lab(Case):
         self.stand_in("in_path", mode=0o644)
         self.missing()  # not executable
         self.path("folder/paraes-lab").mkdir(parents=True)
-        self.missing(path="folder")
-        self.stand_in(".")
-        self.missing(path="")
-        self.missing(path=":")  # empty entries of PATH do not mean the working folder
+        self.missing(path=str(self.path("folder")))
+
+    def test_lab_in_a_relative_folder_is_not_run(self):
+        # Others may have put it into the working folder, as into that of a download.
+        for folder in (".", "in_path"):
+            self.stand_in(folder)
+        for path in ("", ":", ".", "in_path", "./in_path", "/usr/bin:in_path"):
+            with self.subTest(path=path):
+                self.missing(path=path)
 
     def test_help_without_the_lab_says_what_it_does_and_how_to_install_it(self):
         for arguments in (["lab", "--help"], ["lab", "-h"], ["help", "lab"]):
             done = subprocess.run([self.paraes, *arguments], cwd=self.dir, capture_output=True,
-                                  timeout=DEADLINE, env=environment(PATH="in_path"))
+                                  timeout=DEADLINE, env=self.environment())
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             for word in ("reproduce", "report", "compare", "figure", "not installed",
                          "pip install '.[lab]'"):
@@ -139,7 +148,7 @@ class Lab(Case):
         self.stand_in("in_path")
         self.assertEqual(self.found("--help")["arguments"], ["--help"])
         done = subprocess.run([self.paraes, "help", "lab"], cwd=self.dir, capture_output=True,
-                              timeout=DEADLINE, env=environment(PATH="in_path"))
+                              timeout=DEADLINE, env=self.environment())
         self.assertEqual(json.loads(done.stdout)["arguments"], ["--help"])
 
     def test_lab_that_cannot_run_is_an_error(self):
@@ -148,7 +157,7 @@ class Lab(Case):
         done = self.lab()
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr,
-                         b"paraes: cannot run in_path/paraes-lab: No such file or directory\n")
+                         f"paraes: cannot run {program}: No such file or directory\n".encode())
 
     def test_help_lists_lab(self):
         self.assertRegex(self.ok("--help"), rb"(?m)^  lab  +\S")
