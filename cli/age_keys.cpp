@@ -42,6 +42,12 @@ const AgeKeys::RunKey& AgeKeys::of_new_messages() {
   return *new_;
 }
 
+void AgeKeys::load_identities() {
+  if (identities_) return;
+  identities_.emplace(keys_.identities);
+  identities_->add_to(known_, keys_.flag("identity"));
+}
+
 const SecretBytes& AgeKeys::of_header(Bytes header) {
   const Bytes age_file = age_file_of(header);
   Sha256 hash;
@@ -51,7 +57,7 @@ const SecretBytes& AgeKeys::of_header(Bytes header) {
   if (found == opened_.end()) {
     const Progress::KeyActivity activity(Progress::KeyStep::reading);
     const ChildProgram child;
-    if (!identities_) identities_.emplace(keys_.identities);
+    load_identities();
     Opened opened;
     try {
       opened.key = identities_->decrypt(program(), age_file);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/keys.hpp"
+#include "paraes/known_secrets.hpp"
 #include "paraes/recipients.hpp"
 #include "paraes/sha256.hpp"
 
@@ -18,9 +19,13 @@ namespace paraes::cli {
 // time.
 class AgeKeys {
  public:
-  // `hidden`: variables that age does not get. Keeps a reference to the options.
-  AgeKeys(const KeyOptions& keys, std::vector<std::string> hidden)
-      : keys_(keys), hidden_(std::move(hidden)) {}
+  // `hidden`: variables that age does not get. `known`: gets the identities. Keeps references to
+  // both others.
+  AgeKeys(const KeyOptions& keys, std::vector<std::string> hidden, KnownSecrets& known)
+      : keys_(keys), hidden_(std::move(hidden)), known_(known) {}
+
+  // Reads the identities, unless that was done. Throws as AgeIdentities does.
+  void load_identities();
 
   struct RunKey {
     SecretBytes key;
@@ -43,6 +48,7 @@ class AgeKeys {
 
   const KeyOptions& keys_;
   const std::vector<std::string> hidden_;
+  KnownSecrets& known_;
   std::optional<RunKey> new_;
   std::exception_ptr new_error_;
   std::optional<AgeIdentities> identities_;

@@ -76,6 +76,14 @@ ReadCommand read_command(int argc, char** argv, const ExecutableInfo& executable
   return command;
 }
 
+// Unless the first argument is a verb that has none.
+bool may_have_secrets(int argc, char** argv, const ExecutableInfo& executable) {
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  return std::none_of(executable.verbs.begin(), executable.verbs.end(), [&](const VerbEntry& verb) {
+    return verb.name == first && !verb.has_secrets;
+  });
+}
+
 }  // namespace
 
 int run_guarded(const std::function<int()>& run) {
@@ -100,6 +108,8 @@ int run_guarded(const std::function<int()>& run) {
 
 int run_app(int argc, char** argv, const ExecutableInfo& executable) {
   int status = exit_done;
+  // Before the first secret, which is in the arguments.
+  if (executable.hides_memory && may_have_secrets(argc, argv, executable)) hide_memory();
   stash_key_hex(argc, argv);
   auto [app, arguments] = read_command(argc, argv, executable, status);
   if (arguments.help != nullptr) {

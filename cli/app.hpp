@@ -16,6 +16,7 @@ namespace paraes::cli {
 struct VerbEntry {
   std::string name;
   std::function<void(CLI::App& app, int& status)> add;
+  bool has_secrets = true;  // it may handle keys or passphrases
 };
 
 struct ExecutableInfo {
@@ -23,6 +24,8 @@ struct ExecutableInfo {
   std::string summary;           // the first line of --help
   std::string footer;            // the last lines of --help
   std::vector<VerbEntry> verbs;  // in the order of --help
+  // Whether it hides its memory before a verb that has secrets: see core_dumps.hpp.
+  bool hides_memory = true;
 };
 
 // The parser with the verb named `only`, or with all verbs if `only` is empty. `status` is where

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "cli/clock.hpp"
-#include "cli/core_dumps.hpp"
 #include "cli/file_id_set.hpp"
 #include "cli/file_task.hpp"
 #include "cli/inputs.hpp"
@@ -120,6 +119,27 @@ class Batch {
 
   // Finds the files that several inputs and -r name. Writes nothing.
   [[nodiscard]] Found find() { return find_inputs(options_, plan_.verb, run_.roots, run_.files); }
+
+  // Throws InvalidArgument if the run would remove or replace a file that holds one of its secrets.
+  // Reads these secrets for it.
+  void check_contents(const Found& found) {
+    if (!run_.files.changes_files() || found.waiting == 0 || plan_.verb == Verb::verify) return;
+    run_.messages.load_secrets();
+    if (plan_.verb == Verb::rekey) run_.new_messages.load_secrets();
+    for (std::size_t i = 0; i < found.files.size(); ++i) {
+      const FoundFile& file = found.files[i];
+      if (file.state != FileState::waiting || !file.regular) continue;
+      const bool fits = run_.known.may_be_in(file.bytes);
+      if (fits && options_.remove) {
+        run_.files.check_input_contents(found.files.place(file), found.files.found_as(file));
+      }
+      // rekey replaces its inputs.
+      if (file.replaces_small || (fits && plan_.verb == Verb::rekey)) {
+        run_.files.check_target_contents(found.output(file).value_or(found.files.place(file)),
+                                         found.files.shown(file), found.files.found_as(file));
+      }
+    }
+  }
 
   int several(Found all) {
     found_ = std::move(all);
@@ -533,7 +553,7 @@ class Batch {
               : RemovalPlaces{found_->files.place(*removal.found), *found_->output(*removal.found)};
       if (!removed.insert(removal.input.id) && !is_there(places.input)) continue;
       const auto error = remove_source(places.input, {removal.input, places.output, removal.output},
-                                       keep_identities);
+                                       run_.files, keep_identities);
       if (!error) continue;
       ++failed_;
       if (!several_) status_ = exit_failed;
@@ -653,7 +673,6 @@ int refuse_all(const CryptOptions& options, Verb verb, const std::exception& err
 }  // namespace
 
 int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) {
-  if (distributor == nullptr) hide_memory();
   Progress::listen();
   remember_umask();
   std::optional<Plan> plan;
@@ -669,7 +688,10 @@ int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) 
       return say_error(error);  // not as JSON, which would go to the file of the secret
     }
     batch->warn();
-    if (several) found = batch->find();
+    if (several) {
+      found = batch->find();
+      batch->check_contents(found);
+    }
     if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
     if (found.outputs && found.any() && (found.waiting != 0 || found.outputs->mirrors())) {
       found.outputs->make_top();

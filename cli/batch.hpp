@@ -8,7 +8,6 @@ namespace paraes::cli {
 
 // Runs `verb` on all inputs, reports the results and returns the exit status. A `distributor` that
 // is not null transfers the messages, except those of small files when there are several inputs.
-// Without one, hides this process's memory from others (core_dumps.hpp).
 [[nodiscard]] int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor);
 
 }  // namespace paraes::cli

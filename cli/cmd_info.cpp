@@ -77,7 +77,8 @@ void look_for_recipients(const CryptOptions& options, Bytes header, Info& info) 
   info.age_file_bytes = age_file.size();
   if (options.keys.kind() != SecretKind::recipients) return;
   try {
-    AgeKeys keys(options.keys, {});
+    KnownSecrets none;  // nothing is replaced or removed
+    AgeKeys keys(options.keys, options.secret_variables(), none);
     const SecretBytes input_key = open_slot(header, keys.of_header(header).span());
     info.opens = true;
     info.needs_context = !opens_without_context(header, input_key.span());
@@ -268,6 +269,7 @@ void add_info(CLI::App& app, int& status) {
   verb->callback([options, &status] {
     default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
     const Plan plan = plan_of(*options);
+    hide_descriptors(options->keys);
     warn_of_open_files(secret_files(options->keys));
     const std::string name = input_name(options->inputs[0]);
     Info info;

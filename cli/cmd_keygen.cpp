@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "cli/choices.hpp"
-#include "cli/core_dumps.hpp"
 #include "cli/numbers.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
@@ -95,7 +94,6 @@ void run(const KeygenOptions& options) {
   if (xts && options.key_bits == 192) {
     throw InvalidArgument("there is no AES-192-XTS (SP 800-38E): use --key-bits 128 or 256");
   }
-  hide_memory();
   const SecretBytes key = new_key((xts ? 2 : 1) * options.key_bits / 8, xts);
   if (options.hex) {
     const SecretBytes line = to_hex_line(key);

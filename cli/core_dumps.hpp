@@ -8,8 +8,8 @@ namespace paraes::cli {
 void forbid_core_files();
 
 // Forbids all core dumps, and other processes of the same user to read this process's memory or to
-// trace it (PR_SET_DUMPABLE). Call it before a secret is loaded. Not for MPI: ranks on one host
-// copy messages from each other's memory.
+// trace it (PR_SET_DUMPABLE). Not for MPI: ranks on one host copy messages from each other's
+// memory.
 void hide_memory();
 
 }  // namespace paraes::cli

@@ -62,6 +62,10 @@ struct CryptOptions {
   [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
   // Whether a part of the plaintext was asked for.
   [[nodiscard]] bool wants_part() const { return given("--offset") || given("--length"); }
+  // The variables of the environment that hold secrets, which no other program gets.
+  [[nodiscard]] std::vector<std::string> secret_variables() const {
+    return {keys.passphrase_env, to.passphrase_env};
+  }
   // Of encrypt and decrypt; the others write none there.
   [[nodiscard]] bool data_on_stdout() const {
     return goes_to_standard_output(output, data_on_stdin());

@@ -42,10 +42,10 @@ ExecutableInfo paraes_executable() {
               {"rekey", add_rekey},
               {"info", add_info},
               {"keygen", add_keygen},
-              {"devices", add_devices},
-              {"bench", [](CLI::App& app, int& status) { add_bench(app, status, {}); }},
-              {"tune", add_tune},
-              {"lab", [](CLI::App& app, int&) { add_lab(app); }},
+              {"devices", add_devices, false},
+              {"bench", [](CLI::App& app, int& status) { add_bench(app, status, {}); }, false},
+              {"tune", add_tune, false},
+              {"lab", [](CLI::App& app, int&) { add_lab(app); }, false},
           },
   };
 }

@@ -27,6 +27,7 @@ struct FoundFile {
   std::uint32_t folder = 0;  // as numbered by the list
   bool regular = false;      // false: a pipe or device
   FileState state = FileState::waiting;
+  bool replaces_small = false;  // its output replaces a regular file that could hold a secret
 };
 
 // Strings that never move. Each is followed by a zero byte.
@@ -74,6 +75,10 @@ class FileList {
   // The path of a file below its top, as shown, and below the folder of -o.
   [[nodiscard]] std::string path(const FoundFile& file) const;
   [[nodiscard]] std::string shown(const FoundFile& file) const;
+  // The path below the folder that was searched; empty for an argument.
+  [[nodiscard]] std::string found_as(const FoundFile& file) const {
+    return top(file.folder).follow ? std::string() : path(file);
+  }
   [[nodiscard]] std::string mirrored(const FoundFile& file) const;
   [[nodiscard]] Place place(const FoundFile& file) const;
 

@@ -338,7 +338,7 @@ class Finder {
                             .folder = in.number,
                             .regular = S_ISREG(status.st_mode)};
     const bool argument = list_.top(in.number).follow;
-    const auto found_as = [&] { return argument ? std::string() : list_.path(file); };
+    const auto found_as = [&] { return list_.found_as(file); };
     if (protected_.is_secret(status)) {
       protected_.check_input(status, list_.shown(file), found_as());
     }
@@ -374,7 +374,12 @@ class Finder {
       return;
     }
     if (!existing) return;
-    if (replaces()) replaced_.push_back({number, FileId(*existing)});
+    if (replaces()) {
+      replaced_.push_back({number, FileId(*existing)});
+      list_[number].replaces_small =
+          S_ISREG(existing->st_mode) &&
+          existing->st_size <= static_cast<off_t>(KnownSecrets::most_file_bytes);
+    }
     if (options_.output.update && is_up_to_date(status, *existing)) {
       list_[number].state = FileState::up_to_date;
     }

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <initializer_list>
 #include <limits>
 #include <string_view>
@@ -261,6 +263,31 @@ bool leads_to_standard_input(const std::string& path) {
          FileId(status) == FileId(own);
 }
 
+// Those of this process above standard error.
+std::vector<int> open_descriptors() {
+  std::vector<int> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/dev/fd", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const int number = std::atoi(entry->path().filename().c_str());
+    if (number > STDERR_FILENO) found.push_back(number);
+  }
+  if (!error) return found;
+  // Without /dev and /proc. Shells use small numbers.
+  constexpr int most = 1024;
+  for (int number = STDERR_FILENO + 1; number < most; ++number) {
+    if (fcntl(number, F_GETFD) >= 0) found.push_back(number);
+  }
+  return found;
+}
+
+std::vector<std::string> paths_of_secrets(const KeyOptions& options) {
+  std::vector<std::string> paths = options.identities;
+  if (options.given("key-file")) paths.push_back(options.key_file);
+  if (options.given("passphrase-file")) paths.push_back(options.passphrase_file);
+  return paths;
+}
+
 // age reads these files itself, perhaps several times.
 void check_file_names(const KeyOptions& options, const char* name,
                       const std::vector<std::string>& files, bool data_on_stdin) {
@@ -291,6 +318,36 @@ std::vector<std::string> KeyOptions::sources() const {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
+}
+
+std::string KeyOptions::source() const {
+  const auto all = sources();
+  return all.empty() ? "the terminal" : all.front();
+}
+
+bool has_secret_on_stdin(const KeyOptions& options) {
+  const auto paths = paths_of_secrets(options);
+  return !secret_on_stdin(options).empty() ||
+         std::any_of(paths.begin(), paths.end(), leads_to_standard_input);
+}
+
+void hide_descriptors(const KeyOptions& options) {
+  const auto hide = [](int descriptor) {
+    if (descriptor > STDERR_FILENO) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  };
+  if (options.passphrase_fd) hide(*options.passphrase_fd);
+  std::vector<FileId> secrets;
+  for (const std::string& path : paths_of_secrets(options)) {
+    struct stat status = {};
+    if (stat(path.c_str(), &status) == 0) secrets.emplace_back(status);
+  }
+  if (secrets.empty()) return;
+  for (const int descriptor : open_descriptors()) {
+    struct stat status = {};
+    if (fstat(descriptor, &status) != 0) continue;
+    if (std::find(secrets.begin(), secrets.end(), FileId(status)) != secrets.end())
+      hide(descriptor);
+  }
 }
 
 std::string secret_on_stdin(const KeyOptions& options) {
@@ -354,9 +411,9 @@ SecretBytes load_key(const KeyOptions& options, KeyUse use, const SecretReading&
   const std::string flag = options.flag("key-hex");
   if (options.given("key-command")) {
     const std::string name = options.flag("key-command");
-    return decode_key_file(output_of_command(options.key_command, name, "key", max_key_file_bytes,
-                                             !reading.data_on_stdin),
-                           name, use, options.key_encoding);
+    return decode_key_file(
+        output_of_command(options.key_command, name, "key", max_key_file_bytes, reading), name, use,
+        options.key_encoding);
   }
   if (!options.given("key-hex")) {
     const std::string name = input_name(options.key_file);
@@ -383,8 +440,8 @@ KeyFile read_key_or_keyset(const KeyOptions& options, const SecretReading& readi
   KeyFile file;
   if (options.given("key-command")) {
     file.name = options.flag("key-command");
-    file.contents = output_of_command(options.key_command, file.name, "key", most_keyset_bytes,
-                                      !reading.data_on_stdin);
+    file.contents =
+        output_of_command(options.key_command, file.name, "key", most_keyset_bytes, reading);
   } else {
     file.name = input_name(options.key_file);
     file.contents = read_key_file(options.key_file, file.name, most_keyset_bytes);

@@ -56,6 +56,10 @@ struct KeyOptions {
   [[nodiscard]] SecretKind kind() const;
   // The sources of secrets that were given, as flags. Several recipients or identities are one.
   [[nodiscard]] std::vector<std::string> sources() const;
+  // The one that was given, for messages; "the terminal" without one.
+  [[nodiscard]] std::string source() const;
+  // Whether the user is asked for the secret.
+  [[nodiscard]] bool asks() const { return ask || sources().empty(); }
 };
 
 void add_key_options(CLI::App& verb, KeyOptions& options, KeyRole role);
@@ -75,6 +79,12 @@ void check_secret_source(const KeyOptions& options, std::string_view format, Sec
 
 // The flag that reads a secret from standard input; empty if none does.
 [[nodiscard]] std::string secret_on_stdin(const KeyOptions& options);
+// The same, whatever name standard input has (/dev/stdin).
+[[nodiscard]] bool has_secret_on_stdin(const KeyOptions& options);
+
+// Keeps the descriptors of this process that lead to the files and pipes that the flags name from
+// programs that it starts. Call it before any is started.
+void hide_descriptors(const KeyOptions& options);
 
 // A file from which a key, keyset, passphrase, identity or recipients are read.
 struct SecretFile {
@@ -94,8 +104,9 @@ void warn_of_open_files(const std::vector<SecretFile>& files);
 
 // How secrets are read.
 struct SecretReading {
-  bool quiet = false;          // omit the warning about --key-hex
-  bool data_on_stdin = false;  // a command must not read standard input
+  bool quiet = false;                         // omit the warning about --key-hex
+  bool stdin_is_taken = false;                // a command must not read standard input
+  std::vector<std::string> hidden_variables;  // of the environment, which a command does not get
 };
 
 // Reads the key, after check_secret_source. Throws InvalidArgument for a wrong size or wrong

@@ -154,7 +154,10 @@ unsigned MessageFactory::key_bits() const {
 }
 
 SecretReading MessageFactory::reading() const {
-  return {.quiet = options_.quiet, .data_on_stdin = options_.data_on_stdin()};
+  return {.quiet = options_.quiet,
+          .stdin_is_taken = options_.data_on_stdin() || has_secret_on_stdin(options_.keys) ||
+                            has_secret_on_stdin(options_.to),
+          .hidden_variables = options_.secret_variables()};
 }
 
 void MessageFactory::check_key_bits(std::size_t key_bytes) const {
@@ -176,6 +179,29 @@ void MessageFactory::load_once(const Load& load) {
   }
 }
 
+void MessageFactory::load_secrets() {
+  if (keys_.asks()) return;
+  const Lock lock(mutex_);
+  try {
+    switch (kind_) {
+      case SecretKind::key:
+        if (plan_.format == Format::tink) {
+          static_cast<void>(tink_keys());
+        } else {
+          static_cast<void>(key());
+        }
+        break;
+      case SecretKind::passphrase:
+        static_cast<void>(passphrase());
+        break;
+      case SecretKind::recipients:
+        if (!keys_.identities.empty()) age_.load_identities();
+        break;
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): see the declaration
+  }
+}
+
 const SecretBytes& MessageFactory::key() {
   if (key_) return *key_;
   load_once([&] {
@@ -183,6 +209,7 @@ const SecretBytes& MessageFactory::key() {
     const bool xts = raw && plan_.mode == BlockMode::xts;
     const KeyUse use = xts ? KeyUse::xts : raw ? KeyUse::block : KeyUse::segments;
     key_ = load_key(keys_, use, reading());
+    known_.add_key(key_->span(), keys_.source());
     // A Tink key may be longer than the keys derived from it.
     if (plan_.format != Format::tink) check_key_bits(key_->size() / (xts ? 2 : 1));
   });
@@ -195,6 +222,8 @@ const SecretBytes& MessageFactory::passphrase() {
     const auto rule =
         plan_.format == Format::openssl ? PassphraseRule::openssl : PassphraseRule::whole;
     passphrase_ = load_passphrase(keys_, rule, reading());
+    known_.add_passphrase(passphrase_->span(), keys_.source());
+    if (rule == PassphraseRule::openssl) known_.add_first_line(passphrase_->span(), keys_.source());
   });
   return *passphrase_;
 }
@@ -216,6 +245,7 @@ std::vector<TinkKey> MessageFactory::load_tink_keys() const {
           "a Tink keyset holds its own parameters: --segment-size, --tink-hash, --key-bits and "
           "--key-encoding go with raw keys");
     }
+    known_.add_text(contents.contents.span(), keys_.source());
     keys = parse_tink_keyset(std::move(contents.contents), contents.name);
   } else {
     TinkKey key;
@@ -232,6 +262,7 @@ std::vector<TinkKey> MessageFactory::load_tink_keys() const {
     }
     keys.push_back(std::move(key));
   }
+  for (const TinkKey& key : keys) known_.add_key(key.value.span(), keys_.source());
   return keys;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/age_keys.hpp"
 #include "cli/plan.hpp"
 #include "cli/tink_keyset.hpp"
+#include "paraes/known_secrets.hpp"
 #include "paraes/streams.hpp"
 
 namespace paraes::cli {
@@ -20,17 +21,23 @@ namespace paraes::cli {
 // Thread-safe: one thread reads a secret, or asks for it on the terminal, for all.
 class MessageFactory {
  public:
-  // `keys`: the flags among `options` that say where the secrets come from. Keeps references to its
-  // arguments.
-  MessageFactory(const CryptOptions& options, const Plan& plan, const KeyOptions& keys)
+  // `keys`: the flags among `options` that say where the secrets come from. `known`: gets each that
+  // is read. Keeps references to its arguments.
+  MessageFactory(const CryptOptions& options, const Plan& plan, const KeyOptions& keys,
+                 KnownSecrets& known)
       : options_(options),
         plan_(plan),
         keys_(keys),
+        known_(known),
         kind_(keys.kind()),
-        age_(keys, {options.keys.passphrase_env, options.to.passphrase_env}) {}
+        age_(keys, options.secret_variables(), known) {}
 
   // The kind of secret that the flags give.
   [[nodiscard]] SecretKind kind() const noexcept { return kind_; }
+
+  // Reads the secrets now, so that they are known, unless the user is to be asked for one. Leaves
+  // the report of an error to the first file.
+  void load_secrets();
 
   // A new message in the plan's format.
   [[nodiscard]] Message new_message();
@@ -88,6 +95,7 @@ class MessageFactory {
   const CryptOptions& options_;
   const Plan& plan_;
   const KeyOptions& keys_;
+  KnownSecrets& known_;
   const SecretKind kind_;
   // Held while a secret is read, asked for or derived. References to secrets stay valid after that.
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 #include "cli/open_file.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -138,7 +139,24 @@ std::unique_ptr<StreamTransform> OpenFile::make_stream(std::optional<SaltedHeade
   return stream;
 }
 
+// The secrets have been read by now: a message needs them.
+void OpenFile::check_contents() const {
+  const std::string& shown = job_.input.shown;
+  if (run_.options.remove && run_.known.may_be_in(version_.size)) {
+    run_.files.check_input_contents(job_.input);
+  }
+  if (destination_.standard_output) {
+    struct stat status = {};
+    if (fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode)) {
+      run_.files.check_output_contents(shown);
+    }
+  } else if (destination_.exists) {
+    run_.files.check_target_contents(destination_.place, shown);
+  }
+}
+
 Sink& OpenFile::open_output(bool named) {
+  check_contents();
   output_ = open_sink(run_, job_, destination_, input_, temporary_, named);
   return *output_;
 }
@@ -208,7 +226,8 @@ void OpenFile::check_input_after_error() const {
 void OpenFile::finish() {
   if (auto* file = dynamic_cast<FileSink*>(output_.get()); file != nullptr) {
     const struct stat* const replaced = run_.plan.verb == Verb::rekey ? &input_.status : nullptr;
-    const FileId id = run_.files.commit(*file, destination_.path, run_.options.remove, replaced);
+    const FileId id = run_.files.commit(*file, destination_.place, destination_.path,
+                                        run_.options.remove, replaced);
     outcome_.committed = {version_, destination_.place, id};
   } else if (output_) {
     output_->commit();

@@ -40,7 +40,9 @@ class OpenFile {
   // Whether --update leaves the input out: see Destination. Then nothing may be opened or made.
   [[nodiscard]] bool is_up_to_date() const noexcept { return destination_.up_to_date; }
 
-  // Creates the output. `named`: see FileSink::Options.
+  // Creates the output, after make_message, make_stream or the like. `named`: see
+  // FileSink::Options. Throws InvalidArgument if the input, with --rm, or what the output would
+  // replace holds a secret of the run.
   Sink& open_output(bool named);
   [[nodiscard]] Sink* sink() const noexcept { return output_.get(); }
   // Paths by which other processes open the input and the output.
@@ -62,6 +64,7 @@ class OpenFile {
   void finish();
 
  private:
+  void check_contents() const;
   void say_done() const;
 
   RunContext& run_;

@@ -190,7 +190,7 @@ Raw load(const KeyOptions& options, const SecretReading& reading) {
     const std::string flag = options.flag("passphrase-command");
     return {.name = flag,
             .text = output_of_command(options.passphrase_command, flag, "passphrase",
-                                      most_passphrase_bytes + 2, !reading.data_on_stdin)};
+                                      most_passphrase_bytes + 2, reading)};
   }
   return from_terminal(options);
 }

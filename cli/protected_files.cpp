@@ -1,6 +1,8 @@
 #include "cli/protected_files.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <optional>
@@ -50,6 +52,56 @@ void ProtectedFiles::check_secret_target(const struct stat& status, const std::s
       input, shown, secret->flag, how_to_exclude(found_as)));
 }
 
+std::optional<std::string> ProtectedFiles::secret_in(const Folder& folder, const std::string& name,
+                                                     bool follow) const {
+  struct stat status = {};
+  if (fstatat(folder.descriptor(), name.c_str(), &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISREG(status.st_mode) || !known_.may_be_in(static_cast<std::uint64_t>(status.st_size))) {
+    return std::nullopt;
+  }
+  const Descriptor file(
+      openat(folder.descriptor(), name.c_str(),
+             O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | (follow ? 0 : O_NOFOLLOW)));
+  return file.get() < 0 ? std::nullopt : known_.find_in(file.get());
+}
+
+void ProtectedFiles::check_input_contents(const Place& place, const std::string& found_as) const {
+  const auto flag = secret_in(*place.open_folder(), place.name(), place.follow);
+  if (!flag) return;
+  throw InvalidArgument(
+      fmt::format("{}: it holds the secret of {}, and --rm would remove it; leave it out{} or move "
+                  "it elsewhere",
+                  place.shown, *flag, how_to_exclude(found_as)));
+}
+
+namespace {
+
+[[noreturn]] void refuse_target(const std::string& shown, const std::string& flag,
+                                const std::string& input, const std::string& found_as) {
+  throw InvalidArgument(fmt::format(
+      "{}: its output would be {}, but it holds the secret of {} and is never overwritten; leave "
+      "the input out{}, or write elsewhere with -o",
+      input, shown, flag, how_to_exclude(found_as)));
+}
+
+}  // namespace
+
+void ProtectedFiles::check_target_contents(const Place& place, const std::string& input,
+                                           const std::string& found_as) const {
+  if (const auto flag = secret_in(*place.open_folder(), place.name(), place.follow)) {
+    refuse_target(place.shown, *flag, input, found_as);
+  }
+}
+
+void ProtectedFiles::check_output_contents(const std::string& input) const {
+  // Its own descriptor may be for writing alone, as one of >>.
+  const Descriptor again(open("/dev/fd/1", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (again.get() < 0) return;
+  if (const auto flag = known_.find_in(again.get())) {
+    refuse_target("standard output", *flag, input, {});
+  }
+}
+
 void ProtectedFiles::check_target(const struct stat& status, const std::string& shown) const {
   if (const SecretFile* secret = find_secret(status); secret != nullptr) {
     throw InvalidArgument(
@@ -70,8 +122,8 @@ void ProtectedFiles::check_target(const struct stat& status, const std::string& 
   }
 }
 
-FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown, bool wants_id,
-                              const struct stat* replaced) {
+FileId ProtectedFiles::commit(FileSink& sink, const Place& place, const std::string& shown,
+                              bool wants_id, const struct stat* replaced) {
   sink.prepare();
   const FileId id = replaces_ || wants_id ? sink.id() : FileId();
   if (!replaces_) {
@@ -89,6 +141,14 @@ FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown, bool wan
     }
   } else if (target) {
     check_target(*target, shown);
+  }
+  if (target && known_.may_be_in(static_cast<std::uint64_t>(target->st_size))) {
+    if (const auto flag = secret_in(*place.open_folder(), place.name(), false)) {
+      throw InvalidArgument(
+          fmt::format("{}: it holds the secret of {}, which is never overwritten; write elsewhere "
+                      "with -o",
+                      shown, *flag));
+    }
   }
   sink.commit();
   outputs_.insert(id);

@@ -4,22 +4,28 @@
 #include <sys/stat.h>
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/file_id_set.hpp"
 #include "cli/keys.hpp"
+#include "cli/place.hpp"
 #include "paraes/io.hpp"
+#include "paraes/known_secrets.hpp"
 
 namespace paraes::cli {
 
 // The files that the secrets of a run are read from, its inputs, and the outputs it has written.
-// Known by device and inode, so that links and other names are recognised.
+// Known by device and inode, so that links and other names are recognised. And files that hold one
+// of the secrets, known by their contents, wherever the run has it from.
 class ProtectedFiles {
  public:
-  // `replaces`: the run may overwrite files (-f). `removes`: it removes inputs (--rm).
-  ProtectedFiles(std::vector<SecretFile> secrets, bool replaces, bool removes)
-      : secrets_(std::move(secrets)), replaces_(replaces), removes_(removes) {}
+  // `known`: the secrets, as far as they have been read. `replaces`: the run may overwrite files
+  // (-f). `removes`: it removes inputs (--rm). Keeps a reference to `known`.
+  ProtectedFiles(std::vector<SecretFile> secrets, const KnownSecrets& known, bool replaces,
+                 bool removes)
+      : secrets_(std::move(secrets)), known_(known), replaces_(replaces), removes_(removes) {}
 
   [[nodiscard]] const std::vector<SecretFile>& secrets() const noexcept { return secrets_; }
 
@@ -41,14 +47,27 @@ class ProtectedFiles {
   // `input`: the name of the input whose output it is.
   void check_secret_target(const struct stat& status, const std::string& shown,
                            const std::string& input, const std::string& found_as = {}) const;
+  // Whether the run may remove or replace files, so that their contents count.
+  [[nodiscard]] bool changes_files() const noexcept { return replaces_ || removes_; }
+  // The same two for what the file at a place holds, once the secrets have been read. They open a
+  // file only if its size is that of a secret; one that cannot be read is left to whoever needs it.
+  void check_input_contents(const Place& place, const std::string& found_as = {}) const;
+  void check_target_contents(const Place& place, const std::string& input,
+                             const std::string& found_as = {}) const;
+  // The same for standard output.
+  void check_output_contents(const std::string& input) const;
+  // The flag of the secret that a file holds; nullopt if it holds none, or is not there.
+  [[nodiscard]] std::optional<std::string> secret_in(const Folder& folder, const std::string& name,
+                                                     bool follow) const;
+
   // Whether the file was added as an input. Only in runs that may overwrite files.
   [[nodiscard]] bool is_input(const FileId& id) const { return inputs_.contains(id); }
 
   // Commits a sink and returns the identity of its file, if it is wanted. Throws InvalidArgument if
   // it would replace a protected file. `replaced`: the status, when it was opened, of the file that
   // it has to replace; throws IoError if that is no longer there, or has changed in any way.
-  // Thread-safe.
-  FileId commit(FileSink& sink, const std::string& shown, bool wants_id,
+  // `place`: of the file that the sink makes. Thread-safe.
+  FileId commit(FileSink& sink, const Place& place, const std::string& shown, bool wants_id,
                 const struct stat* replaced);
 
  private:
@@ -56,6 +75,7 @@ class ProtectedFiles {
   void check_target(const struct stat& status, const std::string& shown) const;
 
   const std::vector<SecretFile> secrets_;
+  const KnownSecrets& known_;
   const bool replaces_;
   const bool removes_;
   FileIdSet inputs_;

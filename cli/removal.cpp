@@ -72,7 +72,7 @@ bool is_file(const Place& place, const FileId& id) {
 
 std::optional<std::string> remove_source(const Place& source,
                                          const FileOutcome::Committed& committed,
-                                         bool keep_identities) {
+                                         const ProtectedFiles& files, bool keep_identities) {
   const auto not_removed = [&](const std::string& why) {
     return fmt::format("{}: not removed: {}", source.shown, why);
   };
@@ -93,6 +93,9 @@ std::optional<std::string> remove_source(const Place& source,
     const FileVersion now(status);
     if (now.id != committed.input.id) return not_removed("it is not the file that was read");
     if (!(now == committed.input)) return not_removed("it was written to after it was read");
+    if (const auto flag = files.secret_in(folder, name, false)) {
+      return not_removed(fmt::format("it holds the secret of {}; move it elsewhere", *flag));
+    }
     if (keep_identities && holds_identity(folder, name)) {
       return not_removed(
           "it holds an identity (private key), without which the outputs might never be decrypted; "

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/file_job.hpp"
+#include "cli/protected_files.hpp"
 
 namespace paraes::cli {
 
@@ -16,9 +17,11 @@ namespace paraes::cli {
 // Removes a source if it is still the file that was read, unchanged, and if the name of its output
 // still leads to the file that was committed for it. `keep_identities`: not if it holds a private
 // key of age or SSH: the output may be encrypted to the recipient that it belongs to. Call it after
-// all outputs were synced. Returns the error if it was not removed.
+// all outputs were synced. Not if it holds a secret of the run either, which `files` knows. Returns
+// the error if it was not removed.
 [[nodiscard]] std::optional<std::string> remove_source(const Place& source,
                                                        const FileOutcome::Committed& committed,
+                                                       const ProtectedFiles& files,
                                                        bool keep_identities);
 
 }  // namespace paraes::cli

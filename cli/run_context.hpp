@@ -21,20 +21,22 @@ struct RunContext {
       : options(given_options),
         plan(given_plan),
         distributor(given_distributor),
-        messages(given_options, given_plan, given_options.keys),
-        new_messages(given_options, given_plan, given_options.to),
-        files(secret_files(given_options),
+        messages(given_options, given_plan, given_options.keys, known),
+        new_messages(given_options, given_plan, given_options.to, known),
+        files(secret_files(given_options), known,
               given_options.output.force || given_options.output.update ||
                   given_plan.verb == Verb::rekey,
               given_options.remove) {
     for (const KeyOptions* keys : {&given_options.keys, &given_options.to}) {
       check_passphrase_fd(given_options, *keys, given_plan.verb);
+      hide_descriptors(*keys);
     }
   }
 
   const CryptOptions& options;
   const Plan& plan;
   Distributor* const distributor;
+  KnownSecrets known;
   MessageFactory messages;
   MessageFactory new_messages;  // of rekey
   TreeRoots roots;

@@ -5,15 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "cli/keys.hpp"
 #include "paraes/secret.hpp"
 
 namespace paraes::cli {
 
 // Runs `command` with /bin/sh and returns what it printed. `flag`: names it in errors. `kind`:
-// "key". `keep_stdin`: whether it reads the standard input of this process, or an empty one. Throws
-// InvalidArgument if it printed more than `most` bytes, and Error if it failed.
+// "key". Throws InvalidArgument if it printed more than `most` bytes, and Error if it failed.
 [[nodiscard]] SecretBytes output_of_command(const std::string& command, const std::string& flag,
                                             std::string_view kind, std::size_t most,
-                                            bool keep_stdin);
+                                            const SecretReading& reading);
 
 }  // namespace paraes::cli

@@ -98,6 +98,7 @@ cli::ExecutableInfo mpi_executable(Flags& flags, const Actions& actions) {
                  cli::add_bench(app, status, bench_overrides(flags, actions));
                }},
           },
+      .hides_memory = false,
   };
 }
 

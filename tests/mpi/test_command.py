@@ -424,6 +424,14 @@ class Output(MpiCase):
         self.same(self.read("f"), pattern(LARGE), "decrypted")
         self.assertEqual(self.names(), ["f", "k", "other"])
 
+    def test_rm_keeps_the_key_that_a_command_prints(self):
+        self.path("d").mkdir()
+        self.write("d/f", b"1")
+        self.write("d/my.key", self.read("k"))
+        self.mpi_fails(2, 2, "encrypt", "-r", "--rm", "--key-command", "cat d/my.key", "d",
+                       says=["d/my.key: it holds the secret of --key-command", "--exclude /my.key"])
+        self.assertEqual(sorted(os.listdir(self.path("d"))), ["f", "my.key"])
+
     def test_refusals_print_one_line(self):
         for status, args in ((1, ["encrypt", *KEY, "missing"]),
                              (2, ["encrypt", *KEY, "--no-such-flag", "f"]),
