@@ -171,6 +171,8 @@ nb::object rekey_file(nb::handle file_path, bool new_key, bool verify, const nb:
   call.task.run([&] {
     OpenedFile input = open_for_reading(path, call.secrets, false);
     to.check_not_secret(input.status, path);
+    to.check_contents(path);
+    call.secrets.check_contents(path);
     FileSource source = regular_source(input);
     // Of two calls, the second would begin with what the first is about to replace.
     if (!source.lock()) {

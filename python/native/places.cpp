@@ -27,6 +27,7 @@ void check_replaced(const struct stat& status, const std::string& path, const Se
     throw InvalidArgument(path + ": it is the input itself; write to another file");
   }
   secrets.check_not_secret(status, path);
+  if (S_ISREG(status.st_mode)) secrets.check_contents(path);
 }
 
 }  // namespace

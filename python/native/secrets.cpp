@@ -177,6 +177,7 @@ Secrets::Secrets(const nb::dict& options, Role role) : role_(role) {
     std::vector<std::string> files = list_of(identity, "identity", true);
     for (const std::string& file : files) add_secret_file(file, "identity");
     identities_.emplace(std::move(files));
+    identities_->add_to(known_, "identity");
   }
   if (key.is_none() && key_file.is_none() && passphrase.is_none()) kind_ = Kind::recipients;
   if (format_ != Format::paraes && kind_ != Kind::key) {
@@ -245,6 +246,7 @@ void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
 void Secrets::take_key(nb::handle value) {
   const Buffer key(value, name("key").c_str());
   key_ = decode_key(SecretBytes(key.bytes()), name("key"), KeyUse::segments, KeyEncoding::raw);
+  known_.add_key(key_.span(), name("key"));
   tink_.derived_key_bytes = key_.size();
   check_key_bits();
 }
@@ -264,6 +266,7 @@ void Secrets::take_key_file(nb::handle value) {
     const nb::gil_scoped_release released;
     key_ = decode_key(read_small(path, max_key_file_bytes), path, KeyUse::segments);
   }
+  known_.add_key(key_.span(), name("key_file"));
   tink_.derived_key_bytes = key_.size();
   check_key_bits();
 }
@@ -272,6 +275,7 @@ void Secrets::take_passphrase(nb::handle value) {
   kind_ = Kind::passphrase;
   passphrase_ = secret_bytes(value, name("passphrase"));
   if (passphrase_.empty()) throw InvalidArgument(name("passphrase") + ": it is empty");
+  known_.add_passphrase(passphrase_.span(), name("passphrase"));
 }
 
 void Secrets::add_secret_file(const std::string& path, const char* option) {
@@ -285,6 +289,20 @@ void Secrets::check_not_secret(const struct stat& status, const std::string& sho
     if (!(file.id == FileId(status))) continue;
     throw InvalidArgument(shown + ": it is the file of " + file.option +
                           ", which can be neither input nor output");
+  }
+}
+
+void Secrets::check_contents(const std::string& path) const {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      !known_.may_be_in(static_cast<std::uint64_t>(status.st_size))) {
+    return;
+  }
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (file.get() < 0) return;
+  if (const auto source = known_.find_in(file.get())) {
+    throw InvalidArgument(path + ": it holds the secret of " + *source +
+                          ", and is never replaced; write to another file");
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "paraes/io.hpp"
 #include "paraes/keys.hpp"
+#include "paraes/known_secrets.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/recipients.hpp"
 #include "python/native/common.hpp"
@@ -49,6 +50,9 @@ class Secrets {
 
   // Throws InvalidArgument if a secret is read from the file with this status. `shown`: its name.
   void check_not_secret(const struct stat& status, const std::string& shown) const;
+  // Throws InvalidArgument if the file at `path`, which would be replaced, holds one of the
+  // secrets.
+  void check_contents(const std::string& path) const;
 
   // Ends age, if it runs now: open_header or new_message then throws.
   void cancel() const noexcept;
@@ -85,6 +89,7 @@ class Secrets {
   AgeRecipients recipients_;
   std::optional<AgeIdentities> identities_;
   std::vector<SecretFile> files_;
+  KnownSecrets known_;
   mutable std::mutex process_mutex_;
   mutable pid_t process_ = 0;  // of age
   mutable bool cancelled_ = false;

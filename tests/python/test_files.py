@@ -1,5 +1,6 @@
 """Whole files, and messages in memory."""
 
+import base64
 import errno
 import os
 import shutil
@@ -407,3 +408,34 @@ def test_names_that_are_no_text():
         paraes.encrypt_file(name, key=KEY)
     with pytest.raises((ValueError, TypeError)):
         paraes.encrypt_file("a\0b", key=KEY)
+
+
+@pytest.mark.parametrize(("contents", "secret"), [
+    (KEY, {"key": KEY}), (KEY.hex().encode() + b"\n", {"key": KEY}),
+    (base64.b64encode(KEY), {"key": KEY}), (KEY, {"key_file": "copy"}),
+    (b"correct horse\n", {"passphrase": "correct horse", **FAST}),
+    (b"correct horse", {"passphrase": b"correct horse", **FAST}),
+])
+def test_nothing_replaces_a_file_that_holds_a_secret(contents, secret):
+    make()
+    Path("copy").write_bytes(KEY)
+    Path("only").write_bytes(contents)
+    os.symlink("only", "link")
+    refusal = f"it holds the secret of {next(iter(secret))}, "
+    for name in ("only", "link"):
+        for call in (lambda: paraes.encrypt_file("plain", name, overwrite=True, **secret),
+                     lambda: paraes.open(name, "wb", **secret)):
+            with pytest.raises(InvalidArgument, match=f"^{name}: {refusal}"):
+                call()
+    assert content("only") == contents
+    Path("only").write_bytes(contents[::-1] + b"x")
+    paraes.encrypt_file("plain", "only", overwrite=True, **secret)
+
+
+def test_rekey_does_not_replace_its_new_passphrase():
+    make(size=1)
+    paraes.encrypt_file("plain", "small", key=KEY)
+    before = content("small")  # a passphrase may be any bytes
+    with pytest.raises(InvalidArgument, match="small: it holds the secret of to_passphrase"):
+        paraes.rekey_file("small", key=KEY, to_passphrase=before, **FAST)
+    assert content("small") == before
