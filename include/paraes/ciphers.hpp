@@ -26,6 +26,7 @@
 
 #include "paraes/devices.hpp"
 #include "paraes/export.hpp"
+#include "paraes/forks.hpp"
 #include "paraes/phase_times.hpp"
 
 namespace paraes {
@@ -127,15 +128,16 @@ class PARAES_EXPORT Cbc final : public Cipher {
  public:
   Cbc(Bytes key, Bytes iv, const Execution& execution = {});  // iv: 16 bytes
 
-  void encrypt(Bytes in, MutableBytes out);
+  void encrypt(Bytes in, MutableBytes out);  // not in a child process: see forks.hpp
   void decrypt(Bytes in, MutableBytes out);
-  void reset(Bytes iv);  // starts a new message; iv: 16 bytes
+  void reset(Bytes iv);  // starts a new message, of this process; iv: 16 bytes
 
  private:
   [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
 
   std::shared_ptr<const detail::BlockCipher> cipher_;
   std::array<std::uint8_t, block_bytes> chain_{};
+  OwnerProcess owner_;
 };
 
 // SP 800-38A section 6.5; the whole 16-byte block is a big-endian counter modulo 2^128. Encryption
@@ -145,9 +147,9 @@ class PARAES_EXPORT Ctr final : public Cipher {
  public:
   Ctr(Bytes key, Bytes counter, const Execution& execution = {});  // counter: 16 bytes
 
-  void process(Bytes in, MutableBytes out);
-  void seek(std::uint64_t offset);  // process continues at byte `offset` of the stream
-  void reset(Bytes counter);        // starts another stream; counter: 16 bytes
+  void process(Bytes in, MutableBytes out);  // not in a child process: see forks.hpp
+  void seek(std::uint64_t offset);           // process continues at byte `offset` of the stream
+  void reset(Bytes counter);  // starts another stream, of this process; counter: 16 bytes
 
  private:
   [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
@@ -155,6 +157,7 @@ class PARAES_EXPORT Ctr final : public Cipher {
   std::shared_ptr<const detail::BlockCipher> cipher_;
   std::array<std::uint8_t, block_bytes> initial_{};
   std::uint64_t offset_ = 0;
+  OwnerProcess owner_;
 };
 
 // SP 800-38E (IEEE 1619) with ciphertext stealing. A message is a sequence of data units of

@@ -89,6 +89,13 @@ class PARAES_EXPORT DamagedProgram : public Unavailable {
   std::string target_;
 };
 
+// An object that seals a message or owns an output was used in a child of the process that made it:
+// see forks.hpp.
+class PARAES_EXPORT WrongProcess : public Error {
+ public:
+  using Error::Error;
+};
+
 // A call to a GPU runtime failed. The message has the call, and the name and number of its error.
 class PARAES_EXPORT DeviceError : public Error {
  public:

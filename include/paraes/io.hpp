@@ -27,6 +27,7 @@
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
 #include "paraes/export.hpp"
+#include "paraes/forks.hpp"
 
 namespace paraes {
 
@@ -316,6 +317,9 @@ class PARAES_EXPORT Leftovers {
 // removes its file. Temporary files that killed processes on this host left for the same target are
 // removed first. A target that cannot be written, such as a folder or a name that is too long, is
 // an IoError in the constructor.
+//
+// It belongs to the process that made it (forks.hpp): in a child, whatever writes or names the file
+// throws WrongProcess, and the destructor leaves the file alone.
 class PARAES_EXPORT FileSink : public PositionalSink {
  public:
   struct Options {
@@ -380,6 +384,7 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   void keep_owner();
   void set_owner_and_mode();
   void give_name();
+  void check_owner() const;
   void discard() noexcept;
 
   std::shared_ptr<const Folder> folder_;
@@ -391,6 +396,7 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   std::unique_ptr<posix::WriteBack> write_back_;
   std::uint64_t position_ = 0;
   bool prepared_ = false;
+  OwnerProcess owner_;
 };
 
 // Anything that can be written in order: a pipe, a terminal, a device, or standard output. Bytes

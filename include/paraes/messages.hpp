@@ -23,6 +23,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/export.hpp"
+#include "paraes/forks.hpp"
 #include "paraes/io.hpp"
 #include "paraes/phase_times.hpp"
 #include "paraes/secret.hpp"
@@ -47,6 +48,8 @@ class PARAES_EXPORT Message {
     SegmentLayout layout;
     SegmentKey secret;
     bool commits = false;  // see commits()
+    // Of a message that is made: a child of this process cannot seal it (WrongProcess).
+    OwnerProcess owner = {};
   };
   // With the default, the cipher works on one thread: seal_message and open_message use several
   // all the same (TransferOptions::threads). Throws as SegmentCipher does.

@@ -10,6 +10,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/export.hpp"
+#include "paraes/forks.hpp"
 
 namespace paraes {
 
@@ -103,8 +104,9 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
   // Seals (section 7.1) or opens (section 7.2) segments of one message. A GPU needs many segments
   // per call to be busy; a CPU interleaves short ones. Before it processes any, it throws
   // InvalidArgument if the sizes of a segment do not match, if its plaintext has more than 2^36 -
-  // 32 bytes (section 5.2.1.1), or if SegmentNonces has no nonce for its index. No `in` overlaps
-  // the `out` of another segment.
+  // 32 bytes (section 5.2.1.1), or if SegmentNonces has no nonce for its index; and WrongProcess if
+  // it seals in a child of the process that made the cipher (forks.hpp). No `in` overlaps the `out`
+  // of another segment.
   void crypt(Direction direction, std::span<Segment> segments) const;
 
   // Seals or opens segments of several messages, each with its own cipher. Segments for one device
@@ -138,8 +140,15 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
  private:
   [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
 
+  friend class Message;  // its parts may be older
+  friend class SegmentStaging;
+  void check_owner(Direction direction) const {
+    if (direction == Direction::encrypt) owner_.check("a message that is being encrypted");
+  }
+
   std::shared_ptr<const detail::GcmCipher> cipher_;
   SegmentNonces nonces_;
+  OwnerProcess owner_;
 };
 
 // Memory of the host that a GPU reads and writes: segments in it need no further copy. It is

@@ -27,6 +27,9 @@ enum class BlockMode { ecb, cbc, ctr, xts };
 //   errors     InvalidArgument if the mode cannot encrypt a message of this length; IntegrityError
 //              if a ciphertext cannot have this length or its padding is wrong.
 //   threads    One caller at a time; the work is spread over Execution::threads threads.
+//   processes  In a child of the process that made it, encryption throws WrongProcess, and so does
+//   CTR
+//              in both directions: see forks.hpp.
 class PARAES_EXPORT StreamTransform {
  public:
   static constexpr std::size_t lookahead = 16;

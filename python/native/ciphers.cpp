@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <string_view>
 #include <variant>
 
@@ -61,7 +60,7 @@ class Context {
 
   nb::object update(nb::handle object) {
     const Buffer data(object, "data");
-    const std::unique_lock lock = lock_in_turn(mutex_);
+    const Turns::Turn turn = turns_.take();
     NewBytes out(output_bytes(data.size()));
     process(data.bytes(), out.span());
     return out.take();
@@ -70,7 +69,7 @@ class Context {
   std::size_t update_into(nb::handle object, nb::handle buf) {
     const Buffer data(object, "data");
     const Buffer out(buf, "buf", Buffer::write);
-    const std::unique_lock lock = lock_in_turn(mutex_);
+    const Turns::Turn turn = turns_.take();
     const std::size_t bytes = output_bytes(data.size());
     check_room(out, bytes);
     const MutableBytes written = out.writable().first(bytes);
@@ -83,7 +82,7 @@ class Context {
   }
 
   nb::object finalize() {
-    const std::unique_lock lock = lock_in_turn(mutex_);
+    const Turns::Turn turn = turns_.take();
     check_open();
     if (held_bytes_ != 0) {
       throw InvalidArgument(
@@ -96,8 +95,8 @@ class Context {
 
   void reset_nonce(nb::handle object) {
     const Buffer nonce(object, "nonce");
-    const std::unique_lock lock = lock_in_turn(mutex_);
-    check_open();
+    const Turns::Turn turn = turns_.take();
+    check_not_finalized();
     if (auto* cbc = std::get_if<Cbc>(&cipher_); cbc != nullptr) {
       cbc->reset(nonce.bytes());
       held_bytes_ = 0;
@@ -106,6 +105,7 @@ class Context {
     } else {
       throw InvalidArgument("this mode has no nonce that can be reset");
     }
+    owner_ = OwnerProcess();  // another message
   }
 
   [[nodiscard]] std::string kernel() const { return std::string(base().kernel()); }
@@ -141,9 +141,16 @@ class Context {
     return std::visit([](const auto& cipher) -> const Cipher& { return cipher; }, cipher_);
   }
 
-  void check_open() const {
+  void check_not_finalized() const {
     if (finalized_) raise("AlreadyFinalized", "the context was finalized already");
     use_.check();
+  }
+  void check_open() const {
+    check_not_finalized();
+    // The key stream of CTR would serve twice in either direction.
+    if (direction_ == Direction::encrypt || std::holds_alternative<Ctr>(cipher_)) {
+      owner_.check("a context");
+    }
   }
 
   [[nodiscard]] bool in_blocks() const noexcept {
@@ -199,8 +206,9 @@ class Context {
     }
   }
 
-  std::mutex mutex_;
+  Turns turns_;
   DeviceUse use_;
+  OwnerProcess owner_;
   Direction direction_;
   AnyCipher cipher_;
   std::array<std::uint8_t, block_bytes> tweak_{};  // XTS

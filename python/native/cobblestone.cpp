@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <mutex>
 
 #include "paraes/kdf.hpp"
 #include "paraes/recipients.hpp"
@@ -64,7 +63,7 @@ class Streaming {
  public:
   nb::object update(nb::handle object) {
     const Buffer data(object, "data");
-    const std::unique_lock lock = lock_in_turn(mutex_);
+    const Turns::Turn turn = turns_.take();
     NewBytes out(output_bytes(data.bytes()));
     guarded(data.size(), [&] { process(data.bytes(), out.span()); });
     return out.take();
@@ -73,7 +72,7 @@ class Streaming {
   std::size_t update_into(nb::handle object, nb::handle buf) {
     const Buffer data(object, "data");
     const Buffer out(buf, "buf", Buffer::write);
-    const std::unique_lock lock = lock_in_turn(mutex_);
+    const Turns::Turn turn = turns_.take();
     const std::size_t bytes = output_bytes(data.bytes());
     check_room(out, bytes);
     const MutableBytes written = out.writable().first(bytes);
@@ -85,7 +84,7 @@ class Streaming {
   }
 
   nb::object finalize() {
-    const std::unique_lock lock = lock_in_turn(mutex_);
+    const Turns::Turn turn = turns_.take();
     check_open();
     finalized_ = true;
     NewBytes out(final_bytes());
@@ -97,6 +96,7 @@ class Streaming {
   explicit Streaming(const Where& where) : use_(where) {}
   virtual ~Streaming() = default;
 
+  [[nodiscard]] virtual bool seals() const noexcept = 0;
   [[nodiscard]] virtual std::size_t output_bytes_of(Bytes in) = 0;
   virtual void process(Bytes in, MutableBytes out) = 0;
   [[nodiscard]] virtual std::size_t final_bytes() = 0;
@@ -108,6 +108,7 @@ class Streaming {
   void check_open() const {
     if (finalized_) raise("AlreadyFinalized", "the context was finalized already");
     use_.check();
+    if (seals()) owner_.check("an encryptor");
   }
 
   [[nodiscard]] std::size_t output_bytes(Bytes in) {
@@ -115,8 +116,9 @@ class Streaming {
     return guarded(0, [&] { return output_bytes_of(in); });
   }
 
-  std::mutex mutex_;
+  Turns turns_;
   DeviceUse use_;
+  OwnerProcess owner_;
 };
 
 template <std::size_t KeyBytes>
@@ -132,6 +134,7 @@ class Encryptor final : public Streaming {
   [[nodiscard]] std::size_t header_bytes() const noexcept {
     return has_header_ ? 0 : stream_.message().header().size();
   }
+  bool seals() const noexcept override { return true; }
   std::size_t output_bytes_of(Bytes in) override {
     return header_bytes() + stream_.output_bytes(in.size());
   }
@@ -178,6 +181,7 @@ class Decryptor final : public Streaming {
     return in.subspan(n);
   }
 
+  bool seals() const noexcept override { return false; }
   std::size_t output_bytes_of(Bytes in) override {
     if (stream_) return stream_->output_bytes(in.size());
     const std::size_t missing = header_.size() - header_bytes_;

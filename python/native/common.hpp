@@ -7,6 +7,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,10 +15,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
+#include "paraes/forks.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::python {
@@ -95,15 +98,67 @@ class WithoutGil {
   std::optional<nb::gil_scoped_release> released_;
 };
 
-// Lets calls from several threads take turns. Waits without the GIL, which the other call may need.
-[[nodiscard]] inline std::unique_lock<std::mutex> lock_in_turn(std::mutex& mutex) {
-  std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    const nb::gil_scoped_release released;
-    lock.lock();
+// Lets the calls of an object take turns. Needs the GIL, and waits without it, because the other
+// call may need it.
+class Turns {
+ public:
+  // The turn of one call, until it is destroyed.
+  class Turn {
+   public:
+    explicit Turn(Turns& turns) : turns_(turns) {}
+    ~Turn() {
+      turns_.thread_ = std::thread::id();
+      turns_.mutex_->unlock();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Turns& turns_;
+  };
+
+  // Raises RuntimeError if this thread has a turn already: a signal handler, a finalizer or a file
+  // object calls the object that has called it.
+  [[nodiscard]] Turn take() {
+    if (!process_.is_this()) {
+      // The thread that had the turn when the process was forked does not exist here.
+      static_cast<void>(mutex_.release());
+      mutex_ = std::make_unique<std::mutex>();
+      was_interrupted_ = thread_.load() != std::thread::id();
+      thread_ = std::thread::id();
+      process_ = OwnerProcess();
+    }
+    if (thread_.load() == std::this_thread::get_id()) {
+      PyErr_SetString(PyExc_RuntimeError,
+                      "reentrant call: another call of this object is not over");
+      nb::raise_python_error();
+    }
+    if (!mutex_->try_lock()) {
+      const nb::gil_scoped_release released;
+      mutex_->lock();
+    }
+    thread_ = std::this_thread::get_id();
+    return Turn(*this);
   }
-  return lock;
-}
+
+  // Makes a call in turn, without the GIL.
+  template <class F>
+  auto operator()(const F& call) {
+    const Turn turn = take();
+    const nb::gil_scoped_release released;
+    return call();
+  }
+
+  // Whether a call was going on when this process was forked: what it was changing cannot be used,
+  // nor destroyed.
+  [[nodiscard]] bool was_interrupted() const noexcept { return was_interrupted_; }
+
+ private:
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
+  std::atomic<std::thread::id> thread_;  // whose turn it is
+  OwnerProcess process_;
+  bool was_interrupted_ = false;
+};
 
 // Throws InvalidArgument if the argument `buf` has fewer than `bytes` bytes.
 inline void check_room(const Buffer& buf, std::size_t bytes) {
@@ -148,7 +203,7 @@ class DeviceUse {
   void check_gpu() const;
 
   bool is_gpu_ = false;
-  unsigned forks_ = 0;
+  OwnerProcess owner_;
 };
 
 [[nodiscard]] Execution execution_of(const Where& where);
@@ -174,8 +229,6 @@ class DeviceUse {
   return static_cast<int>(number_of(value, "threads", 0, 4096));
 }
 
-// Number of times that this process and the ones before it were forked off from another.
-[[nodiscard]] unsigned forks() noexcept;
 // To be called in a child after os.fork(): it works on one thread from then on, unless it calls
 // limit_threads(). Threads of the parent do not exist in it.
 void after_fork_in_child() noexcept;

@@ -45,6 +45,8 @@ void translate(const std::exception_ptr& pending, void*) {
     set(make("InvalidArgument", error.what()));
   } catch (const Unavailable& error) {
     set(make("Unavailable", error.what()));
+  } catch (const WrongProcess& error) {
+    set(make("WrongProcess", error.what()));
   } catch (const DeviceError& error) {
     set(make("DeviceError", error.what()));
   } catch (const Error& error) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "python/native/places.hpp"
@@ -68,20 +67,6 @@ nb::object unseal(nb::handle object, const nb::dict& options) {
 }
 
 // ---- Streams ----
-
-// Calls from several threads take turns, without the GIL.
-class Turns {
- public:
-  template <class F>
-  auto operator()(const F& call) {
-    const nb::gil_scoped_release released;
-    const std::lock_guard lock(mutex_);
-    return call();
-  }
-
- private:
-  std::mutex mutex_;
-};
 
 // A message that can be read at any offset.
 class PlainReader {
@@ -227,6 +212,8 @@ class PlainWriter {
       Writer& writer = open();
       try {
         writer.write(data.bytes());
+      } catch (const WrongProcess&) {
+        throw;
       } catch (...) {
         writer_.reset();  // nothing is left
         failed_ = true;
@@ -245,7 +232,17 @@ class PlainWriter {
     });
   }
   void abort() {
-    turns_([&] { writer_.reset(); });
+    turns_([&] {
+      if (turns_.was_interrupted()) {
+        static_cast<void>(writer_.release());
+      } else {
+        writer_.reset();
+      }
+    });
+  }
+  // Whether there is something to end that this process has begun.
+  [[nodiscard]] bool is_pending() {
+    return turns_([&] { return writer_ && writer_->is_ours(); });
   }
 
  private:
@@ -432,7 +429,8 @@ void bind_messages(nb::module_& m) {
       .def("write", &PlainWriter::write, nb::arg("data"),
            nb::sig("def write(self, data: Buffer) -> int"))
       .def("finish", &PlainWriter::finish, nb::sig("def finish(self) -> None"))
-      .def("abort", &PlainWriter::abort, nb::sig("def abort(self) -> None"));
+      .def("abort", &PlainWriter::abort, nb::sig("def abort(self) -> None"))
+      .def("is_pending", &PlainWriter::is_pending, nb::sig("def is_pending(self) -> bool"));
   m.def("open_reader", open_reader, nb::arg("file"), nb::arg("options"),
         nb::sig("def open_reader(file: object, options: dict[str, object]) "
                 "-> PlainReader | StreamReader"));

@@ -13,7 +13,6 @@
 namespace paraes::python {
 namespace {
 
-std::atomic<unsigned> fork_count = 0;
 std::atomic<bool> gpu_was_used = false;
 std::atomic<bool> gpu_is_lost = false;  // it was used before the fork
 
@@ -60,24 +59,20 @@ void NewBytes::request_huge_pages() const noexcept {
   system::request_huge_pages(data_ + before, bytes);
 }
 
-unsigned forks() noexcept { return fork_count.load(std::memory_order_relaxed); }
-
 void after_fork_in_child() noexcept {
-  ++fork_count;
   if (gpu_was_used) gpu_is_lost = true;
   limit_threads(1);
 }
 
 DeviceUse::DeviceUse(const Where& where)
-    : is_gpu_(where.device != "cpu" && where.device != "auto" && !where.device.empty()),
-      forks_(forks()) {
+    : is_gpu_(where.device != "cpu" && where.device != "auto" && !where.device.empty()), owner_() {
   if (!is_gpu_) return;
   if (gpu_is_lost) refuse_gpu();
   gpu_was_used = true;
 }
 
 void DeviceUse::check_gpu() const {
-  if (forks_ != forks()) refuse_gpu();
+  if (!owner_.is_this()) refuse_gpu();
 }
 
 std::int64_t whole_number(nb::handle value, const std::string& name) {

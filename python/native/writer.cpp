@@ -90,6 +90,7 @@ void Writer::seal(Bytes plain, bool ends) {
 }
 
 void Writer::write(Bytes plain) {
+  owner_.check("a file that is being written");
   const SegmentLayout& layout = message_.layout();
   // Refuse what no message can hold before the first byte of it is sealed.
   static_cast<void>(layout.segments_of(written_ + plain.size()));
@@ -137,6 +138,7 @@ void Writer::write(Bytes plain) {
 }
 
 void Writer::finish() {
+  owner_.check("a file that is being written");
   seal({pending_ ? pending_->data() : nullptr, pending_bytes_}, true);
   pending_bytes_ = 0;
   if (file_) commit_(*file_);

@@ -25,6 +25,10 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
+  // Whether this process made it. In a child, write and finish throw WrongProcess, and the
+  // destructor changes nothing.
+  [[nodiscard]] bool is_ours() const noexcept { return owner_.is_this(); }
+
   void write(Bytes plain);
   // Ends the message and commits the file.
   void finish();
@@ -37,6 +41,7 @@ class Writer {
   Write write_;
   Message message_;
   int threads_;
+  OwnerProcess owner_;
   std::uint64_t next_ = 0;  // the next segment
   std::uint64_t written_ = 0;
   bool has_header_ = false;

@@ -40,6 +40,7 @@ from paraes.exceptions import (
     InvalidTag,
     Unavailable,
     WrongKey,
+    WrongProcess,
 )
 from paraes.files import (
     DecryptedReader,
@@ -74,6 +75,7 @@ __all__ = [
     "InvalidTag",
     "Unavailable",
     "WrongKey",
+    "WrongProcess",
     "__version__",
     "decrypt_file",
     "encrypt_file",

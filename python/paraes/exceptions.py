@@ -10,6 +10,7 @@
     ├── FileError             also an OSError; for some errnos also a FileNotFoundError, …
     ├── Unavailable           this machine lacks a kernel, a device or the program age
     ├── DeviceError           a GPU failed
+    ├── WrongProcess          an object was used in a child of the process that made it
     └── AlreadyFinalized      finalize was called before
 """
 
@@ -27,6 +28,7 @@ __all__ = [
     "InvalidTag",
     "Unavailable",
     "WrongKey",
+    "WrongProcess",
 ]
 
 
@@ -77,6 +79,11 @@ class Unavailable(Error):
 
 class DeviceError(Error):
     """A GPU failed. buf, if one was given, has no defined contents."""
+
+
+class WrongProcess(Error, RuntimeError):
+    """An object that encrypts, or a file that is being written, belongs to the process that made
+    it, and was used in a child that os.fork() or multiprocessing made of that."""
 
 
 class AlreadyFinalized(Error):

@@ -246,8 +246,20 @@ class DecryptedReader(io.BufferedIOBase):
         self._file = file  # an object must not be closed while it is used
         self._native = native
         self._offset = 0
-        self._lock = _thread.allocate_lock()  # the offset belongs to one call at a time
+        self._new_lock()
         self._plain = native if isinstance(native, _native.PlainReader) else None
+
+    def _new_lock(self) -> None:
+        # The offset belongs to one call at a time. A signal handler may call what its thread has
+        # called: the native object refuses that, and a plain lock would wait for ever.
+        self._lock = _thread.RLock()
+        self._process = os.getpid()
+
+    def _locked(self) -> _thread.RLock:
+        # In a child, a thread that does not exist there may hold the lock of the parent.
+        if self._process != os.getpid():
+            self._new_lock()
+        return self._lock
 
     def __repr__(self) -> str:
         return f"<paraes.DecryptedReader name={self.name!r}>"
@@ -268,7 +280,7 @@ class DecryptedReader(io.BufferedIOBase):
         """Fill `buffer`, and return how many bytes there were: fewer only at the end."""
         self._check()
         if self._plain is not None:
-            with self._lock:
+            with self._locked():
                 done = self._plain.readinto(self._offset, buffer)
                 self._offset += done
             return done
@@ -301,7 +313,7 @@ class DecryptedReader(io.BufferedIOBase):
             wanted = self._plain.size()
             if not everything:
                 wanted = min(wanted, cast(int, size))
-            with self._lock:
+            with self._locked():
                 data = self._plain.read(self._offset, wanted)
                 self._offset += len(data)
             return data
@@ -368,6 +380,9 @@ class EncryptedWriter(io.BufferedIOBase):
     close() ends the message, and a file appears under its name. abort(), an exception in a `with`
     block, and deletion without close() leave nothing, and an existing file as it was. What was
     written to a file object stays there, as a message that cannot be decrypted to its end.
+
+    It belongs to the process that made it: in a child of os.fork(), write and close raise
+    WrongProcess, and everything else leaves the file to the parent.
     """
 
     def __init__(self, file: Any, native: _native.PlainWriter, mode: str) -> None:
@@ -433,8 +448,10 @@ class EncryptedWriter(io.BufferedIOBase):
         native = getattr(self, "_native", None)
         if native is None or self.closed:
             return
-        warnings.warn(f"{self!r} was not closed: nothing was written", ResourceWarning,
-                      stacklevel=2, source=self)
+        # A child process that ends must not speak of its parent's file.
+        if native.is_pending():
+            warnings.warn(f"{self!r} was not closed: nothing was written", ResourceWarning,
+                          stacklevel=2, source=self)
         self.abort()
 
     def __reduce__(self) -> Any:

@@ -191,6 +191,7 @@ Cbc::Cbc(Bytes key, Bytes iv, const Execution& execution)
       chain_(to_block(iv, "the CBC initialization vector")) {}
 
 void Cbc::encrypt(Bytes in, MutableBytes out) {
+  owner_.check("a message in CBC");
   check_buffers(in, out);
   check_whole_blocks(in, "CBC (SP 800-38A section 5.2)");
   cipher_->cbc_encrypt(chain_.data(), in.data(), out.data(), in.size());
@@ -202,13 +203,17 @@ void Cbc::decrypt(Bytes in, MutableBytes out) {
   cipher_->cbc_decrypt(chain_.data(), in.data(), out.data(), in.size());
 }
 
-void Cbc::reset(Bytes iv) { chain_ = to_block(iv, "the CBC initialization vector"); }
+void Cbc::reset(Bytes iv) {
+  chain_ = to_block(iv, "the CBC initialization vector");
+  owner_ = OwnerProcess();
+}
 
 Ctr::Ctr(Bytes key, Bytes counter, const Execution& execution)
     : cipher_(detail::open_block_cipher(key, execution)),
       initial_(to_block(counter, "the CTR counter block")) {}
 
 void Ctr::process(Bytes in, MutableBytes out) {
+  owner_.check("a CTR stream");
   check_buffers(in, out);
   // Behind this end, positions and thus the key stream would begin again.
   if (in.size() > UINT64_MAX - offset_) {
@@ -223,6 +228,7 @@ void Ctr::seek(std::uint64_t offset) { offset_ = offset; }
 void Ctr::reset(Bytes counter) {
   initial_ = to_block(counter, "the CTR counter block");
   offset_ = 0;
+  owner_ = OwnerProcess();
 }
 
 Xts::Xts(Bytes key, std::size_t unit_bytes, const Execution& execution)

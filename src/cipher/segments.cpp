@@ -76,12 +76,16 @@ SegmentCipher::SegmentCipher(Bytes key, Bytes base_nonce, Nonces nonces, const E
 const detail::DeviceCipher& SegmentCipher::on_device() const noexcept { return *cipher_; }
 
 void SegmentCipher::crypt(Direction direction, std::span<Segment> segments) const {
+  check_owner(direction);
   for (Segment& segment : segments) check(direction, nonces_, segment);
   cipher_->crypt(direction, nonces_, segments);
 }
 
 void SegmentCipher::crypt(Direction direction, std::span<CipherSegment> segments) {
-  for (CipherSegment& entry : segments) check(direction, entry.cipher->nonces_, entry.segment);
+  for (CipherSegment& entry : segments) {
+    entry.cipher->check_owner(direction);
+    check(direction, entry.cipher->nonces_, entry.segment);
+  }
   detail::crypt_on_gpus(direction, segments);
   detail::crypt_on_cpu(direction, segments);
 }
@@ -111,6 +115,7 @@ void SegmentStaging::crypt(Direction direction, std::span<SegmentCipher::Segment
                           std::to_string(most_segments_) + " segments, not " +
                           std::to_string(segments.size()));
   }
+  cipher_.check_owner(direction);
   for (SegmentCipher::Segment& segment : segments) {
     check(direction, cipher_.nonces(), segment);
     check_place(in(), segments.front().in, segment.in);

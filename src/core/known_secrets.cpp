@@ -118,18 +118,24 @@ void KnownSecrets::add(Form form, SecretBytes bytes, const std::string& source) 
   entries_.push_back({form, std::move(bytes), source});
 }
 
+// Copies leave parts of secrets in vector registers, which the dynamic loader saves on the stack: each
+// function that makes copies ends with wipe_stack().
+
 void KnownSecrets::add_key(Bytes key, const std::string& source) {
   add(Form::raw, SecretBytes(key), source);
   add(Form::hex, hex_of(key), source);
   add(Form::base64, base64_of(key), source);
+  wipe_stack();
 }
 
 void KnownSecrets::add_passphrase(Bytes passphrase, const std::string& source) {
   add(Form::whole, SecretBytes(passphrase), source);
+  wipe_stack();
 }
 
 void KnownSecrets::add_first_line(Bytes passphrase, const std::string& source) {
   add(Form::first_line, SecretBytes(passphrase), source);
+  wipe_stack();
 }
 
 void KnownSecrets::add_text(Bytes text, const std::string& source) {
@@ -137,6 +143,7 @@ void KnownSecrets::add_text(Bytes text, const std::string& source) {
   for_each_line(text, [&](Bytes line) {
     if (begins_with(line, "AGE-")) add(Form::line, SecretBytes(line), source);
   });
+  wipe_stack();
 }
 
 bool KnownSecrets::may_be_in(std::uint64_t file_bytes) const {
@@ -225,7 +232,9 @@ std::optional<std::string> KnownSecrets::find_in(int descriptor) const {
     n += static_cast<std::size_t>(got);
   }
   contents.truncate(n);
-  return find(contents.span());
+  auto source = find(contents.span());
+  wipe_stack();
+  return source;
 }
 
 }  // namespace paraes

@@ -298,13 +298,19 @@ void FileSink::write(Bytes data) {
   position_ += data.size();
 }
 
+void FileSink::check_owner() const {
+  if (!owner_.is_this()) owner_.check(shown_.c_str());
+}
+
 void FileSink::write_at(std::uint64_t offset, Bytes data) {
+  check_owner();
   posix::write_full_at(descriptor_.get(), offset, data, shown_);
   write_back_->wrote(descriptor_.get(), offset, data.size(), shown_);
 }
 
 void FileSink::copy_at(std::uint64_t offset, const FileSource& from, std::uint64_t begin,
                        std::uint64_t bytes) {
+  check_owner();
   constexpr std::size_t most_per_call = std::size_t{1} << 30;
   std::uint64_t done = 0;
   while (done < bytes) {
@@ -397,6 +403,7 @@ void FileSink::set_owner_and_mode() {
 }
 
 void FileSink::prepare() {
+  check_owner();
   if (prepared_) return;
   const int file = descriptor_.get();
   // Set only now, so that no other user can open an incomplete file.
@@ -416,6 +423,7 @@ void FileSink::prepare() {
 }
 
 void FileSink::commit() {
+  check_owner();
   prepare();
   give_name();
   descriptor_.close();
@@ -460,7 +468,7 @@ void FileSink::give_name() {
 }
 
 void FileSink::discard() noexcept {
-  if (temporary_.empty()) return;
+  if (temporary_.empty() || !owner_.is_this()) return;
   const int folder = folder_->descriptor();
   if (is_named(descriptor_.get(), folder, temporary_.c_str()) != Named::no) {
     unlinkat(folder, temporary_.c_str(), 0);

@@ -15,7 +15,8 @@ Message::Parts copy_of(const Message::Parts& parts) {
           .secret = {.key = SecretBytes(parts.secret.key.span()),
                      .base_nonce = parts.secret.base_nonce,
                      .nonces = parts.secret.nonces},
-          .commits = parts.commits};
+          .commits = parts.commits,
+          .owner = parts.owner};
 }
 
 }  // namespace
@@ -23,7 +24,9 @@ Message::Parts copy_of(const Message::Parts& parts) {
 Message::Message(Parts&& parts, const Execution& execution)
     : parts_(std::move(parts)),
       cipher_(parts_.secret.key.span(), parts_.secret.base_nonce, parts_.secret.nonces,
-              for_segments(execution, parts_.layout.segment_bytes)) {}
+              for_segments(execution, parts_.layout.segment_bytes)) {
+  cipher_.owner_ = parts_.owner;
+}
 
 Message::Message(const Parts& parts, const Execution& execution)
     : Message(copy_of(parts), execution) {}

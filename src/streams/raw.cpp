@@ -90,6 +90,7 @@ class BlockStream final : public StreamTransform {
  private:
   void transform(MutableBytes chunk) {
     if (direction_ == Direction::encrypt) {
+      owner_.check("a message that is being encrypted");
       mode_.encrypt(chunk, chunk);
     } else {
       mode_.decrypt(chunk, chunk);
@@ -101,6 +102,7 @@ class BlockStream final : public StreamTransform {
   std::string suspects_;
   Mode mode_;
   std::uint64_t done_ = 0;
+  OwnerProcess owner_;
 };
 
 class CtrStream final : public StreamTransform {
@@ -168,6 +170,7 @@ class XtsStream final : public StreamTransform {
  private:
   void transform(MutableBytes chunk) {
     if (direction_ == Direction::encrypt) {
+      owner_.check("a message that is being encrypted");
       mode_.encrypt(next_unit_, chunk, chunk);
     } else {
       mode_.decrypt(next_unit_, chunk, chunk);
@@ -179,6 +182,7 @@ class XtsStream final : public StreamTransform {
   std::array<std::uint8_t, block_bytes> next_unit_{};
   Xts mode_;
   std::uint64_t done_ = 0;
+  OwnerProcess owner_;
 };
 
 }  // namespace

@@ -1,0 +1,216 @@
+"""After os.fork(), what seals or owns an output belongs to the parent; everything else works."""
+
+import gc
+import io
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import traceback
+from pathlib import Path
+
+import pytest
+from helpers import KEY, content
+
+import paraes
+from paraes import WrongProcess
+from paraes.ciphers import Cipher, algorithms, modes
+
+MIB = 1 << 20
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def in_child(work):
+    """Calls `work` in a child process, which ends without cleaning up, and expects no exception."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def plaintext(name):
+    with paraes.open(name, key=KEY) as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("gives_up", [False, True])
+@pytest.mark.parametrize("before", [0, 100, 3 * MIB])
+def test_a_file_belongs_to_the_process_that_opened_it(before, gives_up):
+    writer = paraes.open("f", "wb", key=KEY)
+    writer.write(b"a" * before)
+
+    def work():
+        for data in (b"C", b"C" * 8 * MIB):
+            with pytest.raises(WrongProcess, match="belongs to the process that made it"):
+                writer.write(data)
+        with pytest.raises(WrongProcess):
+            writer.close()
+        assert writer.closed
+
+    in_child(work)
+    writer.write(b"P" * 2 * MIB)
+    if gives_up:
+        writer.abort()
+        assert os.listdir() == []
+    else:
+        writer.close()
+        assert plaintext("f") == b"a" * before + b"P" * 2 * MIB
+
+
+def test_a_file_object_gets_the_bytes_of_one_process():
+    with open("f", "wb", buffering=0) as file:
+        writer = paraes.open(file, "wb", key=KEY)
+        writer.write(b"a" * 100)
+
+        def work():
+            for call in (lambda: writer.write(b"C" * 2 * MIB), writer.close):
+                with pytest.raises(WrongProcess):
+                    call()
+
+        in_child(work)
+        assert content("f") == b""
+        writer.close()
+    assert plaintext("f") == b"a" * 100
+
+
+CHILD_ENDS = """
+import os, sys, paraes
+key = bytes(32)
+with paraes.open("f", "wb", key=key) as writer:
+    writer.write(b"a" * 3_000_000)
+    before = sorted(os.listdir())
+    child = os.fork()
+    if child == 0:
+        HOW
+    assert os.waitpid(child, 0)[1] == STATUS << 8
+    assert sorted(os.listdir()) == before
+    writer.write(b"P")
+with paraes.open("f", key=key) as reader:
+    assert reader.read() == b"a" * 3_000_000 + b"P"
+"""
+
+
+@pytest.mark.parametrize("without", [(), ("LD_PRELOAD",)])
+@pytest.mark.parametrize(("how", "status"), [
+    ("sys.exit(3)", 3), ("raise SystemExit(4)", 4), ("del writer; os._exit(0)", 0),
+    ("sys.exit()", 0),
+])
+def test_a_child_that_ends_leaves_the_file_alone(how, status, without):
+    if without and "PARAES_NO_TMPFILE" not in os.environ:
+        pytest.skip("PARAES_NO_TMPFILE names no library: ctest sets it")
+    env = {**os.environ, **{name: os.environ["PARAES_NO_TMPFILE"] for name in without}}
+    text = CHILD_ENDS.replace("HOW", how).replace("STATUS", str(status))
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", text], env=env, capture_output=True,
+                          text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_encryptors_and_contexts_belong_to_one_process():
+    key = algorithms.AES(KEY)
+    sealing = [
+        paraes.Cobblestone256Encryptor(KEY, b""),
+        paraes.Cobblestone128Encryptor(KEY[:16], b""),
+        *(Cipher(key, mode).encryptor()
+          for mode in (modes.ECB(), modes.CBC(bytes(16)), modes.CTR(bytes(16)))),
+        Cipher(key, modes.CTR(bytes(16))).decryptor(),
+    ]
+    for one in sealing:
+        one.update(bytes(40_000))
+
+    def work():
+        for one in sealing:
+            for call in (lambda: one.update(b""), lambda: one.update(bytes(16)),
+                         lambda: one.update_into(bytes(16), bytearray(100)), one.finalize):
+                with pytest.raises(WrongProcess):
+                    call()
+        # With another nonce, it is another message.
+        sealing[-1].reset_nonce(b"another nonce...")
+        assert len(sealing[-1].update(bytes(10))) == 10
+
+    in_child(work)
+    for one in sealing:
+        one.update(bytes(48))
+        one.finalize()
+
+
+def test_readers_and_one_shots_work_in_parent_and_child():
+    data = os.urandom(5 * MIB)
+    Path("plain").write_bytes(data)
+    paraes.encrypt_file("plain", key=KEY)
+    reader = paraes.open("plain.paes", key=KEY)
+    stream = paraes.open(io.BytesIO(content("plain.paes")), key=KEY)
+    assert reader.read(MIB) == stream.read(MIB) == data[:MIB]
+    one_shot = paraes.Cobblestone256(KEY, b"")
+    decryptor = Cipher(algorithms.AES(KEY), modes.CBC(bytes(16))).decryptor()
+    sealed = one_shot.encrypt(data)
+
+    def work():
+        assert reader.read() == stream.read() == data[MIB:]
+        assert reader.seek(0) == 0 and reader.read(10) == data[:10]
+        assert one_shot.decrypt(sealed) == data and one_shot.decrypt(one_shot.encrypt(data)) == data
+        assert paraes.unseal(paraes.seal(data, key=KEY), key=KEY) == data
+        decryptor.update(bytes(32))
+        paraes.encrypt_file("plain", "of child", key=KEY)
+        reader.close()
+
+    in_child(work)
+    assert reader.read() == stream.read() == data[MIB:]
+    assert plaintext("of child") == data
+
+
+READER = None  # of the workers
+
+
+def chunk(number):
+    READER.seek(number * 10_000)
+    return number, READER.read(10_000)
+
+
+def test_a_pool_of_forked_workers_reads_one_file():
+    global READER
+    data = os.urandom(2 * MIB)
+    Path("plain").write_bytes(data)
+    paraes.encrypt_file("plain", key=KEY)
+    READER = paraes.open("plain.paes", key=KEY)
+    READER.read(100)
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        for number, part in pool.imap_unordered(chunk, range(200)):
+            assert part == data[number * 10_000 : (number + 1) * 10_000]
+    READER.close()
+
+
+def test_a_fork_during_a_call_of_another_thread():
+    started, go_on = threading.Event(), threading.Event()
+
+    class Slow(io.RawIOBase):
+        def writable(self):
+            return True
+
+        def write(self, data):
+            started.set()
+            assert go_on.wait(60)
+            return len(data)
+
+    writer = paraes.open(Slow(), "wb", key=KEY)
+    thread = threading.Thread(target=lambda: writer.write(bytes(3 * MIB)))
+    thread.start()
+    assert started.wait(60)
+
+    def work():
+        nonlocal writer
+        with pytest.raises(WrongProcess):
+            writer.write(b"1")
+        del writer
+        gc.collect()
+
+    in_child(work)
+    go_on.set()
+    thread.join()
+    writer.close()
