@@ -182,22 +182,6 @@ class Numbers(Case):
                 with self.subTest(command=command, flag=flag, text=text):
                     self.fails(2, *command, f"{flag}={text}", says=says.format(text))
 
-    def test_leading_zeros_mean_nothing(self):
-        def log2n(*flags):
-            self.ok("encrypt", *SEALED, *flags, "-fo", "g", "f")
-            return self.report("info", "g")["scrypt_log2n"]
-        self.assertEqual(log2n("--scrypt-log2n", "012"), 12)
-        self.assertEqual(log2n("--scrypt-log2n", "0009"), 9)
-        self.ok("verify", *SEALED, "--max-scrypt-log2n", "010", "p.paes")
-        self.ok("encrypt", "-k", "k", "-T", "08", "-fo", "g", "f")
-        self.assertEqual(len(self.ok("keygen", "--key-bits", "0128", "-o", "-")), 16)
-        self.assertEqual(self.ok("decrypt", "-k", "k", "--offset", "0010", "--length", "007", "-c",
-                                 "f.paes"), b"x" * 7)
-        rows = self.ok("bench", "--list", "--mode", "ctr", "--kernel", "reference", "--rivals",
-                       "none", "--direction", "encrypt", "--key-bits", "0192", "--threads", "02",
-                       "--size", "010KiB")
-        self.assertRegex(rows.decode(), r"10 KiB +ctr +192 +enc +2 ")
-
     def test_sizes_are_decimal(self):
         for text in ("0x11", "1e1", "+5", " 5", "5 ", "", "-1", "K", "5KK", "5 K", "1.5M", "5k"):
             for command, flag in ((["decrypt", "-k", "k", "-c", "f.paes"], "--offset"),

@@ -137,10 +137,6 @@ class Summary(FoundCase):
             self.assertEqual([set(line) & self.KEYS - {"bytes", "seconds", "exit"}
                               for line in lines[:-1]], [set()] * (len(lines) - 1))
 
-    def test_json_of_one_file_has_no_summary(self):
-        self.make({"a": b"1"})
-        self.assertEqual(len(self.json_lines("encrypt", *KEY, "a")), 1)
-
     def test_failures_are_counted(self):
         self.make({"a": b"1", "b": b"2", "b.paes": b"there already"})
         last = self.json_lines("encrypt", *KEY, "a", "b", "missing", status=3)[-1]
@@ -245,11 +241,6 @@ class Update(FoundCase):
             self.assertNotEqual(self.inode(output), kept)
         self.assertEqual(self.summary("encrypt", "--update", "-q", *KEY, "a"), "")
 
-    def test_without_update_an_existing_output_is_still_refused(self):
-        self.make({"a": b"1"})
-        self.summary("encrypt", *KEY, "a")
-        self.fails(2, "encrypt", *KEY, "a", says="a.paes")
-
     def test_rm_spares_what_was_left_out(self):
         self.make({"t/a": b"1", "t/b": b"2"})
         self.summary("encrypt", *KEY, "t/a")
@@ -270,19 +261,6 @@ class Update(FoundCase):
             self.assertGreaterEqual(lines[-1]["up_to_date"], 1)
         line, = self.json_lines("encrypt", "--update", *KEY, "t/a")
         self.assertEqual(line["status"], "up to date")
-
-    def test_round_times_are_compared_like_others(self):
-        """paraes_unit tests the times of file systems that round them down."""
-        self.make({"a": b"1"})
-        stamp = 1_700_000_001 * SECOND + 123_456_789
-        self.set_time("a", stamp)
-        self.summary("encrypt", *KEY, "a")
-        for older in (stamp - 1, stamp // 1000 * 1000, stamp // SECOND * SECOND,
-                      1_700_000_000 * SECOND, stamp - 2 * SECOND):
-            self.set_time("a.paes", older)
-            with self.subTest(older=older):
-                self.assertNotIn("up to date", self.summary("encrypt", "--update", *KEY, "a"))
-                self.assertEqual(self.time_of("a.paes"), stamp)
 
     def test_only_regular_files_are_up_to_date(self):
         self.make({"t/a": b"1", "other": b"2"})
@@ -397,11 +375,6 @@ class OutputFolder(FoundCase):
         text = self.summary("decrypt", *KEY, "s/x", "s/y", status=3)
         self.assertIn("s/y: its name does not end in .paes, so its output has no name: decrypt it "
                       "alone, with -o FILE", text)
-
-    def test_two_outputs_are_refused_before_the_folder_is_made(self):
-        self.make({"m": b"1"})
-        self.fails(2, "encrypt", *KEY, "-c", "-o", "new/", "m", says="two outputs")
-        self.assertEqual(self.names(), ["m"])
 
     def test_the_output_may_not_be_the_input(self):
         self.make({"d/m.paes": b"1"})

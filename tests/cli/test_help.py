@@ -46,26 +46,6 @@ class Help(Case):
         listed = re.findall(r"(?m)^  ([a-z]+) +[A-Z]", self.ok("--help").decode())
         self.assertEqual(sorted(listed), sorted((*VERBS, "lab")))
 
-    def test_help_says_how_the_command_ends(self):
-        text = self.ok("--help").decode()
-        for status in ("129", "130", "141", "143"):
-            self.assertRegex(text, rf"\b{status}\b")
-
-    def test_flags_are_in_groups(self):
-        for verb in ("encrypt", "decrypt"):
-            text = self.ok(verb, "--help").decode()
-            for word in ("Keys:", "Format:", "Output:", "Execution:", "Examples:",
-                         "-k,--key-file FILE", "--passphrase-command", "--iv-hex", "--unit", "--nopad", "--iter",
-                         "--key-bits", "-T,--threads", "--kernel", "--device", "-o,--output",
-                         "--json", "--no-progress"):
-                self.assertIn(word, text)
-
-    def test_usage_shows_how_many_files_a_verb_takes(self):
-        for verb, files in (("encrypt", " [FILE...]"), ("info", " [FILE]"), ("keygen", ""),
-                            ("rekey", " FILE...")):
-            self.assertIn(f"Usage: paraes {verb} [OPTIONS]{files}\n",
-                          self.ok(verb, "--help").decode())
-
     def test_verify_shows_nothing_of_the_formats_that_it_refuses(self):
         text = self.ok("verify", "--help").decode().split("\n\nOutput:")[0]
         for word in ("raw:", "openssl", "XTS", "192"):

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from support import BIN, DEADLINE, KEYS, Case, environment, restore_signals
+from support import BIN, DEADLINE, Case, environment, restore_signals
 
 # Prints its arguments and environment; arguments choose what it does after that.
 STAND_IN = f"""#!{sys.executable}
@@ -149,14 +149,3 @@ class Lab(Case):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr,
                          b"paraes: cannot run in_path/paraes-lab: No such file or directory\n")
-
-    def test_help_lists_lab(self):
-        self.assertRegex(self.ok("--help"), rb"(?m)^  lab  +\S")
-
-    def test_files_may_have_the_names_of_verbs(self):
-        self.write("k", KEYS[256])
-        for name in ("lab", "bench", "info"):
-            self.write(name, b"x")
-            self.ok("encrypt", "--key-file", "k", name)
-            self.ok("verify", "--key-file", "k", f"{name}.paes")
-            self.ok("decrypt", "--key-file", "k", "-f", "-o", name, f"{name}.paes")

@@ -163,20 +163,6 @@ class OneByteMore(LargeFiles):
                 self.assertEqual(self.names(), ["e", "e.paes", "f.paes", "k", "n"])
 
 
-class Counters(Case):
-    def test_ctr_wraps_like_openssl_at_every_width(self):
-        self.write("k", KEYS[256])
-        data = bytes(range(251)) * 20
-        for width in range(1, 17):
-            iv = "5a" * (16 - width) + "ff" * (width - 1) + "e0"
-            with self.subTest(width=width):
-                expected = self.openssl("enc", "-aes-256-ctr", "-K", KEYS[256].hex(), "-iv", iv,
-                                        stdin=data)
-                flags = ["--format", "raw", "--mode", "ctr", "--iv-hex", iv, "--key-file", "k"]
-                self.assertEqual(self.ok("encrypt", *flags, "-", stdin=data), expected)
-                self.assertEqual(self.ok("decrypt", *flags, "-", stdin=expected), data)
-
-
 if POSIX_ONLY:
     del LongestMessage, OneByteMore  # the same calls; the library's alternatives are tested elsewhere
 

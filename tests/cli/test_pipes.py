@@ -114,16 +114,6 @@ class Pipes(Case):
             run.stderr.close()
             self.assertEqual(self.ok("decrypt", "-q", *flags, stdin=sealed), self.data)
 
-    def test_a_reader_that_goes_away_ends_the_run(self):
-        for flags in KEY, RAW, OPENSSL:
-            for verb, data in (("encrypt", self.data),
-                               ("decrypt", self.ok("encrypt", "-q", *flags, stdin=self.data))):
-                run, end = self.started(verb, data, flags)
-                os.read(end, 300_000)
-                os.close(end)
-                self.assertEqual(run.wait(), 141)
-                run.stderr.close()
-
     def test_a_reader_that_goes_away_ends_the_run_while_the_input_is_silent(self):
         for flags in KEY, RAW, OPENSSL:
             end, its_end = os.pipe()

@@ -163,18 +163,6 @@ class Inputs(Case):
         self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", "out/sub/b.paes"), b"2")
 
 
-class Temporaries(Case):
-    def test_temporaries_of_other_runs_are_skipped(self):
-        self.write("k", KEYS[256])
-        self.path("t").mkdir()
-        for name in ("a", ".a.paes.some-host.12.01234567.paraes-tmp", "b.paraes-tmp"):
-            self.write("t/" + name, b"x")
-        done = self.run_paraes("encrypt", "-r", "--key-file", "k", "t")
-        self.assertIn(b"2 files encrypted", done.stderr)
-        self.assertIn(b"skipped 1 temporary file of another run", done.stderr)
-        self.assertIn("b.paraes-tmp.paes", os.listdir(self.path("t")))
-
-
 class OtherOutputs(Case):
     """Outputs other than messages: profiles, reports and the lines of --json."""
 

@@ -129,13 +129,6 @@ TEST(Preface, WithoutRecipients_RefusesReservedBytesThatAreNotZero) {
   }
 }
 
-TEST(Preface, Truncated_IsRefusedAtEveryLength) {
-  const Buffer text = preface_bytes(2, 2, 300);
-  for (std::size_t n = 0; n < text.size(); ++n) {
-    EXPECT_NE(refusal_of_preface(Bytes(text).first(n)).find("truncated"), std::string::npos) << n;
-  }
-}
-
 TEST(Preface, Context_IsThePrefaceWithoutTheSizeOfTheWrap) {
   const Preface recipients = Preface::for_recipients(128, 1000);
   EXPECT_EQ(support::difference(recipients.context(), preface_bytes(2, 1, 0)), "");
@@ -557,20 +550,6 @@ Buffer open_sample(const Buffer& sealed, Bytes input_key) {
   RandomSink sink;
   open_message(source, message, &sink);
   return sink.data;
-}
-
-TEST(RecipientsMessage, RoundTrips) {
-  for (const unsigned key_bits : {128U, 256U}) {
-    const Sample sample = make_sample(key_bits, x25519_stanza + ssh_stanza);
-    for (const std::size_t bytes : {0U, 1U, 16384U, 100000U}) {
-      const Buffer sealed = seal_sample(sample, bytes);
-      EXPECT_EQ(sealed.size(),
-                Preface::bytes + sample.wrap.size() + c2sp_layout().sealed_bytes(bytes));
-      RandomSource source(sealed);
-      const SecretBytes key = open_slot(read_paraes_header(source), run_key);
-      EXPECT_EQ(support::difference(open_sample(sealed, key.span()), support::pattern(bytes)), "");
-    }
-  }
 }
 
 TEST(RecipientsMessage, TwoWraps_OpenTheSameSegments) {
