@@ -302,18 +302,6 @@ class Tune(ProfileCase):
         self.assertNotIn(b"\x1b", done.stderr)
         self.assertEqual(json.loads(self.read("profile"))["schema"], 2)
 
-    def test_status_line_fits_and_leaves_nothing(self):
-        for columns in (80, 12):
-            terminal = Terminal(self, "tune", "--seconds", "1", "-o", "p", columns=columns)
-            shown = terminal.ends()
-            self.assertIn(b"p: `auto` uses this profile where PARAES_PROFILE names it", shown)
-            self.assertIn(b"\rstarting cpu"[:columns], shown)
-            # The last erasure comes before the first message, and drawn lines are not wider.
-            drawn = shown[:shown.rindex(b"\x1b[K") + 3]
-            screen = Screen(drawn, columns)
-            self.assertEqual(screen.rows, [""], shown)
-            self.assertLess(screen.longest, columns)
-
     def test_interrupted_tune_leaves_nothing_of_its_status_line(self):
         terminal = Terminal(self, "tune", "--seconds", "60", "-o", "p", columns=80)
         self.wait_for(lambda: terminal.read_some() and b"cpu, " in terminal.seen, "measurements")

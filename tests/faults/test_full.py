@@ -10,7 +10,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import time
 import unittest
 
@@ -346,22 +345,7 @@ class Large(FaultCase):
 class Memory(FaultCase):
     """Every run takes less than 64 MiB of memory."""
 
-    # A small process, because its size when it forks counts as that of its child.
-    MEASURE = ("import resource, subprocess, sys\n"
-               "status = subprocess.run(sys.argv[1:]).returncode\n"
-               "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n"
-               "sys.exit(status)")
-
     RAW = "--format raw --mode ctr --iv-hex " + "00" * 16
-
-    def peak(self, script):
-        """The peak memory, in MiB, of the runs of P in a bash script."""
-        done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", f'P() {{ "{sys.executable}" -S -c "$M" "$B" "$@"; }}\n'
-             + script], cwd=self.dir, capture_output=True, timeout=300,
-            env=environment(**self.env, M=self.MEASURE, B=BIN))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return max(int(line) for line in done.stderr.split()) / 1024
 
     def test_large_files_and_pipes_take_less_than_64_mib(self):
         with open(self.path("f"), "wb") as f:
