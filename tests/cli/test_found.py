@@ -193,15 +193,6 @@ class Summary(FoundCase):
 
 
 class Update(FoundCase):
-    def test_a_second_run_leaves_all_out(self):
-        self.make({"t/a": pattern(1000), "t/s/b": pattern(70000)})
-        self.assertIn("2 files encrypted", self.summary("encrypt", "--update", "-r", *KEY, "t"))
-        before = {name: self.inode(f"t/{name}") for name in ("a.paes", "s/b.paes")}
-        text = self.summary("encrypt", "--update", "-r", *KEY, "t")
-        self.assertIn("nothing new", text)
-        self.assertIn("2 files are up to date", text)
-        self.assertEqual(before, {name: self.inode(f"t/{name}") for name in before})
-
     def test_new_and_changed_inputs_are_processed(self):
         self.make({"t/a": b"1", "t/b": b"2", "t/c": b"3"})
         self.summary("encrypt", "--update", "-r", *KEY, "-o", "out", "t")

@@ -46,15 +46,6 @@ class Help(Case):
         listed = re.findall(r"(?m)^  ([a-z]+) +[A-Z]", self.ok("--help").decode())
         self.assertEqual(sorted(listed), sorted((*VERBS, "lab")))
 
-    def test_verify_shows_nothing_of_the_formats_that_it_refuses(self):
-        text = self.ok("verify", "--help").decode().split("\n\nOutput:")[0]
-        for word in ("raw:", "openssl", "XTS", "192"):
-            self.assertNotIn(word, text)
-        self.assertIn("--key-bits 128|256", text)
-        self.write("k", KEYS[256])
-        self.fails(2, "verify", "-k", "k", "--key-bits", "192", "x",
-                   says="--key-bits: '192' is not 128 or 256")
-
     def test_examples_are_of_their_own_verb(self):
         for verb in VERBS:
             lines = examples(self.ok(verb, "--help").decode())

@@ -69,27 +69,6 @@ class Signals(Case):
         process = self.started("-o", "g", data=b"")
         process.send_signal(signal.SIGUSR1)
         self.assertEqual(process.stderr.readline(), b"paraes: nothing processed yet\n")
-        self.write("f", b"x")
-        self.write("command", b"echo >ready; read line <more; echo word")
-        os.mkfifo(self.path("more"))
-        process = self.start("encrypt", "--scrypt-log2n", "19", "--passphrase-command",
-                             ". ./command", "f")
-        self.wait_for(self.path("ready").exists, "the command")
-        process.send_signal(signal.SIGUSR1)
-        self.assertEqual(process.stderr.readline(),
-                         b"paraes: nothing processed yet, waiting for the key\n")
-        self.write("more", b"\n")
-        # scrypt with N = 2^19 takes a second and half a gigabyte.
-        self.wait_for(lambda: self.resident(process) > 64 << 20, "scrypt")
-        process.send_signal(signal.SIGUSR1)
-        self.assertEqual(process.stderr.readline(),
-                         b"paraes: nothing processed yet, deriving the key\n")
-        process.kill()
-
-    @staticmethod
-    def resident(process):
-        with open(f"/proc/{process.pid}/statm", encoding="ascii") as statm:
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def test_sigusr1_does_not_end_a_run_without_a_reader_of_standard_error(self):
         process = self.started("-o", "g")

@@ -180,27 +180,29 @@ struct Rewriting {
   std::function<TransferResult(PositionalSource&, PositionalSink&, const TransferOptions&)> run;
 };
 
-// Both check every segment.
-std::vector<Rewriting> checked_rewritings(const Message& from, const Message& to,
-                                          const Buffer& header) {
-  return {{"reseal",
-           [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
-             return reseal_message(source, from, to, sink, options);
-           }},
-          {"replace",
-           [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
-             return verify_and_replace_header(source, from, header, sink, options);
-           }}};
-}
-
-TEST(Reseal, DamagedSegment_IsNamedAndNothingIsClaimedWhole) {
+// Ways from a message for recipients to another key, and to other recipients. Both check every
+// segment.
+class CheckedReseal : public testing::Test {
+ protected:
   const Message from = message_of_recipients(key_256);
   const Message to = message_of_key(key_128);
   const Buffer header = another_header(from, key_256, support::ssh_stanza);
+  const Rewriting rewritings[2] = {
+      {"reseal",
+       [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
+         return reseal_message(source, from, to, sink, options);
+       }},
+      {"replace",
+       [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
+         return verify_and_replace_header(source, from, header, sink, options);
+       }}};
+  const TemporaryFolder folder;
+};
+
+TEST_F(CheckedReseal, DamagedSegment_IsNamedAndNothingIsClaimedWhole) {
   const std::size_t plain_bytes = 40 * segment + 100;
   const Buffer sealed = sealed_by(from, support::pattern(plain_bytes));
-  const TemporaryFolder folder;
-  for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+  for (const Rewriting& rewriting : rewritings) {
     for (const std::size_t index : {0U, 1U, 15U, 16U, 39U, 40U}) {
       SCOPED_TRACE(std::string(rewriting.name) + ", segment " + std::to_string(index));
       const auto begin = static_cast<std::size_t>(from.layout().sealed_offset(index));
@@ -257,12 +259,9 @@ TEST(Reseal, FirstSegmentOfTink_MayHaveAnotherKeyInstead) {
   }
 }
 
-TEST(Reseal, ShareAndComputeOfTheOptions_AreNotUsed) {
-  const Message from = message_of_recipients(key_256);
-  const Message to = message_of_key(key_128);
-  const Buffer header = another_header(from, key_256, support::ssh_stanza);
+TEST_F(CheckedReseal, ShareAndComputeOfTheOptions_AreNotUsed) {
   const Buffer sealed = sealed_by(from, support::pattern(3000000));
-  for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+  for (const Rewriting& rewriting : rewritings) {
     with_options([&](TransferOptions options) {
       RandomSource source(sealed);
       RandomSink expected;
@@ -342,11 +341,7 @@ TEST(ReplaceHeader, WithoutVerification_CopiesDamagedSegments) {
   EXPECT_THROW(static_cast<void>(opened(folder.read("out"), key_256)), BadSegment);
 }
 
-TEST(Reseal, LengthThatNoMessageHas_IsRefusedBeforeAnythingIsWritten) {
-  const TemporaryFolder folder;
-  const Message from = message_of_recipients(key_256);
-  const Message to = message_of_key(key_128);
-  const Buffer header = another_header(from, key_256, support::ssh_stanza);
+TEST_F(CheckedReseal, LengthThatNoMessageHas_IsRefusedBeforeAnythingIsWritten) {
   const Buffer sealed = sealed_by(from, support::pattern(3 * segment));
   const std::size_t start = from.header().size();
   for (const std::size_t bytes :
@@ -354,7 +349,7 @@ TEST(Reseal, LengthThatNoMessageHas_IsRefusedBeforeAnythingIsWritten) {
         start + sealed_segment + 15, start + 3 * sealed_segment}) {
     SCOPED_TRACE(bytes);
     const Buffer part(sealed.begin(), sealed.begin() + static_cast<std::ptrdiff_t>(bytes));
-    for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+    for (const Rewriting& rewriting : rewritings) {
       RandomSource source(part);
       RandomSink sink;
       EXPECT_THROW(static_cast<void>(rewriting.run(source, sink, {})), IntegrityError);
@@ -370,11 +365,7 @@ TEST(Reseal, LengthThatNoMessageHas_IsRefusedBeforeAnythingIsWritten) {
   }
 }
 
-TEST(Reseal, FileThatGrewOrShrank_IsAnIoError) {
-  const TemporaryFolder folder;
-  const Message from = message_of_recipients(key_256);
-  const Message to = message_of_key(key_128);
-  const Buffer header = another_header(from, key_256, support::ssh_stanza);
+TEST_F(CheckedReseal, FileThatGrewOrShrank_IsAnIoError) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{300000}, std::size_t{20U << 20U}}) {
     const Buffer sealed = sealed_by(from, support::pattern(bytes));
     for (const int change : {-1, 1, -static_cast<int>(segment), static_cast<int>(segment)}) {
@@ -388,7 +379,7 @@ TEST(Reseal, FileThatGrewOrShrank_IsAnIoError) {
         FileSink sink(folder.path("out"), {});
         EXPECT_THROW(run(source, sink), IoError);
       };
-      for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+      for (const Rewriting& rewriting : rewritings) {
         expect_error([&](FileSource& source, FileSink& sink) {
           static_cast<void>(rewriting.run(source, sink, {}));
         });
@@ -401,12 +392,9 @@ TEST(Reseal, FileThatGrewOrShrank_IsAnIoError) {
   }
 }
 
-TEST(Reseal, ErrorOfSourceOrSink_IsThrown) {
-  const Message from = message_of_recipients(key_256);
-  const Message to = message_of_key(key_128);
-  const Buffer header = another_header(from, key_256, support::ssh_stanza);
+TEST_F(CheckedReseal, ErrorOfSourceOrSink_IsThrown) {
   const Buffer sealed = sealed_by(from, support::pattern(5U << 20U));
-  for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+  for (const Rewriting& rewriting : rewritings) {
     for (const std::uint64_t at : {std::uint64_t{2000000}, sealed.size() - std::uint64_t{1000}}) {
       with_options([&](const TransferOptions& options) {
         RandomSource bad_source(sealed);
