@@ -115,12 +115,6 @@ class Skipped(FoundCase):
             self.assertEqual((found[name]["exit"], found[name]["bytes"]), (0, 0))
         self.assertEqual(lines[-1]["skipped"], 5)
 
-    def test_the_output_folder_is_named(self):
-        text = self.summary("encrypt", "-v", "-f", "-r", *KEY, "-o", "t/out", "t")
-        self.assertNotIn("output folder", text)
-        text = self.summary("encrypt", "-v", "-f", "-r", *KEY, "-o", "t/out", "t")
-        self.assertIn("paraes: t/out: skipped: ", text)
-
 
 class Summary(FoundCase):
     KEYS = {"files", "bytes", "salvaged", "up_to_date", "skipped", "failed", "seconds", "exit"}

@@ -46,13 +46,6 @@ class Help(Case):
         listed = re.findall(r"(?m)^  ([a-z]+) +[A-Z]", self.ok("--help").decode())
         self.assertEqual(sorted(listed), sorted((*VERBS, "lab")))
 
-    def test_examples_are_of_their_own_verb(self):
-        for verb in VERBS:
-            lines = examples(self.ok(verb, "--help").decode())
-            self.assertTrue(lines or verb in ("version", "help"), verb)
-            for line in lines:
-                self.assertRegex(line, rf"(^|\| )paraes {verb}\b", line)
-
     def prepare(self):
         """Makes the files that the examples name."""
         self.write("my.key", KEYS[256])

@@ -206,11 +206,6 @@ class OutputFolders(FolderCase):
             self.assertEqual(sorted(os.listdir(self.path("s/backup"))), ["a.paes", "empty", "s"])
             self.assertEqual(os.listdir(self.path("s/backup/s")), ["b.paes"])
 
-    def test_no_output_folder_is_created_for_missing_inputs(self):
-        self.make({"a": b"1"})
-        self.summary("encrypt", *KEY, "-o", "out", "gone", "gone too", status=3)
-        self.assertEqual(self.names(), ["a"])
-
     def test_existing_output_folders_keep_their_mode(self):
         self.make({"t/s/a": b"1"})
         self.path("out/t/s").mkdir(parents=True)

@@ -106,11 +106,6 @@ class SecretFiles(Case):
                 self.assertIn(NAMED.encode(), done.stderr)
                 self.assertEqual(self.tree(), self.before)
 
-    def test_key_from_a_pipe_is_accepted(self):
-        script = '"$@" --key-file <(cat my.key) -c a'
-        done = self.shell(script, "encrypt")
-        self.assertEqual(self.ok("decrypt", "--key-file", "my.key", "-", stdin=done.stdout), b"1")
-
 
 class Inputs(Case):
     """-f does not overwrite an input of the same run."""

@@ -24,7 +24,6 @@ from support import (
     BIN,
     DEADLINE,
     KEYS,
-    LONG,
     Case,
     Terminal,
     environment,
@@ -207,16 +206,6 @@ class Recipients(RecipientsCase):
         self.write("large", self.read("me.txt") + b"#" * 70_000)
         done = self.shell('cat large | "$@" verify -i /dev/stdin f.paes', status=2)
         self.assertIn(b"/dev/stdin: it has more than 64 KiB", done.stderr)
-
-    def test_salvage(self):
-        data = pattern(100_000)
-        sealed = flipped(self.seal(data), -20_000 % len(self.seal(data)))
-        self.write("f.paes", sealed)
-        self.exits(3, "decrypt", *OPEN, "--salvage", "f.paes")
-        opened = self.read("f")
-        self.assertEqual(len(opened), len(data))
-        same = sum(a == b for a, b in zip(opened, data, strict=True))
-        self.assertGreater(same, 80_000)
 
 
 class Secrets(RecipientsCase):
@@ -450,14 +439,6 @@ class Program(RecipientsCase):
             terminal.answer(b"paraes: age: " + words, b"\n")
             terminal.ends()
 
-    def test_signals_reach_age_although_a_worker_started_it(self):
-        # Two files are processed by threads of their own.
-        for name in ("f", "g"):
-            self.write(f"{name}.paes", self.seal(b"data"))
-        env = self.program('grep SigBlk /proc/self/status > blocked\nexec age "$@"\n')
-        self.ok("verify", "-q", *OPEN, "f.paes", "g.paes", env=env)
-        self.assertEqual(self.read("blocked").split()[1].strip(b"0"), b"")
-
 
 class Attacks(RecipientsCase):
     """Each is refused before anything is written."""
@@ -538,12 +519,6 @@ class Attacks(RecipientsCase):
                 self.verified({"m": self.with_wrap(length)}, 4, env=env)
                 self.fails(4, "decrypt", *OPEN, "-", stdin=self.with_wrap(length), env=env)
         self.assertEqual(self.calls(), [])
-
-    def test_pipe_that_stops_in_the_header(self):
-        end = PREFACE + wrap_bytes(self.sealed) + HEADER
-        for length in range(0, end, 7 if LONG else 67):
-            self.fails(4, "verify", *OPEN, "--format", "paraes", "-", stdin=self.sealed[:length],
-                       env={"PARAES_AGE": "/nowhere/age"})
 
     def test_pipe_that_stops_while_the_writer_stays(self):
         process = self.start("verify", *OPEN, "-", stdin=subprocess.PIPE)

@@ -170,17 +170,6 @@ class Bar(Case):
                     for line in re.split(rb"\x1b\[K|\r|\n", shown):
                         self.assertRegex(line, rb"\A(\d+ %)?\Z")
 
-    def test_bar_follows_a_resized_terminal(self):
-        terminal = self.halted()
-        self.assertRegex(terminal.seen.decode(), BAR)
-        terminal.resize(12)
-        self.wait_for_draws(terminal)  # the first may have been under way
-        terminal.seen = b""
-        self.wait_for_draws(terminal)
-        screen = Screen(self.ended(terminal), 12)
-        self.assertFalse(screen.wrapped)
-        self.assertLess(screen.longest, 12)
-
     def test_last_state_stays_on_a_line_before_other_output(self):
         shown = self.ended(self.halted("--json"))
         rows = Screen(shown, 1000).rows
@@ -220,13 +209,6 @@ class Bar(Case):
             self.assertEqual(sum(row.startswith("{") for row in rows), 42)
             for row in rows:
                 self.assertRegex(row, r"^(paraes: [^\[]*|\{.*\})$")
-
-    def test_bar_of_part_of_a_message_counts_that_part(self):
-        self.ok("encrypt", "--key-file", "k", "f")
-        shown = self.ended(self.halted("-q", "--offset", "1MB", "--length", "8MB",
-                                       args=("decrypt", "--key-file", "k"), source="f.paes"))
-        self.assertRegex(shown, rb" of 8.00 MB")
-        self.assertRegex(Screen(shown, 80).rows[0], r"100 %  8\.0[0-9] MB ")
 
 
 class PromptsAndTheBar(Case):
@@ -274,17 +256,6 @@ class PromptsAndTheBar(Case):
 
 
 class Bench(Case):
-    def test_status_line_fits_and_leaves_nothing(self):
-        for columns in (80, 20):
-            terminal = Terminal(self, "bench", "--kernel", "reference", "--mode", "ctr,gcm", "--size",
-                                "16KiB", "--samples", "3", "--rivals", "none",
-                                stdout=subprocess.DEVNULL, columns=columns)
-            shown = terminal.ends()
-            self.assertIn(b" %  16 KiB", shown)
-            screen = Screen(shown, columns)
-            self.assertEqual(screen.rows, [""], shown)
-            self.assertLess(screen.longest, columns)
-
     def test_signal_leaves_nothing_of_the_status_line(self):
         for scope in ("memory", "file"):
             terminal = Terminal(self, "bench", "--scope", scope, "--samples", "10000", "--dir", ".",

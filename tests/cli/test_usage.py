@@ -74,14 +74,6 @@ class Reports(Case):
         done = self.run_paraes("encrypt", *CBC, "--json", "nowhere")
         self.assertEqual(json.loads(done.stdout)["exit"], 1)
 
-    def test_v_prints_mode_kernel_threads_and_size(self):
-        done = self.run_paraes("encrypt", *CTR, "-v", "-T", "2", "f")
-        for word in (b"CTR", b"AES-256", b"kernel", b"threads: 2", b"1.00 kB"):
-            self.assertIn(word, done.stderr)
-        self.assertNotIn(b"serial", done.stderr)
-        done = self.run_paraes("encrypt", *CTR, "-v", "-f", "--kernel", "ttable", "f")
-        self.assertIn(b"kernel ttable: named by --kernel", done.stderr)
-
     def test_only_progress_shows_a_bar_without_a_terminal(self):
         done = self.run_paraes("encrypt", *CBC, "--progress", "-f", "f")
         self.assertIn(b"100 %  1.00 kB  ", done.stderr)

@@ -157,15 +157,6 @@ class Changes(FaultCase):
             self.assertRegex(text, rf"\Aparaes: s: it {says} while it was read[^\n]*\n\Z")
             self.assertEqual(self.names(), ["f", "g.paes", "k", "s"])
 
-    def test_input_removed_meanwhile_is_read_to_its_end(self):
-        # An open file stays readable after it was removed.
-        process = self.start("decrypt", *KEY, "-c", "g.paes", stdout=subprocess.PIPE)
-        self.addCleanup(process.stdout.close)
-        first = process.stdout.read(100000)
-        self.path("g.paes").unlink()
-        self.assertEqual(len(first) + len(process.stdout.read()), self.SIZE)
-        self.assertEqual(process.wait(LIMIT), 0)
-
     def test_rm_keeps_a_file_that_replaced_the_source_meanwhile(self):
         # The name no longer leads to the file that was read.
         def replace():
