@@ -20,9 +20,6 @@ class Devices(Case):
         root = self.listed()
         self.assertEqual(set(root), {"cpu", "kernels", "devices"})
         self.assertEqual(set(root["cpu"]), {"model", "features"})
-        self.assertIsInstance(root["cpu"]["model"], str)
-        for feature in root["cpu"]["features"]:
-            self.assertIsInstance(feature, str)
         names = [kernel["name"] for kernel in root["kernels"]]
         self.assertEqual(len(names), len(set(names)))
         self.assertLessEqual({"reference", "ttable", "openssl"}, set(names))
@@ -31,8 +28,6 @@ class Devices(Case):
                                  set(kernel))
             self.assertIn(kernel["devices"],
                           (["cpu"], ["cuda", "hip", "opencl"], ["cpu", "cuda", "hip", "opencl"]))
-            self.assertIsInstance(kernel["available"], bool)
-            self.assertIsInstance(kernel["constant_time"], bool)
             self.assertEqual(kernel["reason"] is None, kernel["available"])
         for leaky in ("reference", "ttable"):
             self.assertFalse(root["kernels"][names.index(leaky)]["constant_time"])

@@ -279,11 +279,6 @@ class Removal(FolderCase):
         self.assertEqual(self.read("a"), b"1")
         self.assertFalse(self.path("a.paes").exists())
 
-    def test_rm_keeps_the_source_after_a_failure(self):
-        self.make({"a.paes": b"PARAES\r\n" + bytes(200)})
-        self.fails(4, "decrypt", "--rm", *KEY, "a.paes")
-        self.assertEqual(list(self.tree()), ["a.paes"])
-
     def test_rm_is_refused_with_pipes_and_salvage(self):
         self.make({"a": b"1"})
         self.fails(2, "encrypt", "--rm", *KEY, "-c", "a", says="--rm")

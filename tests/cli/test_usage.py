@@ -1,4 +1,4 @@
-"""Flags that are refused, --json, -v and --progress."""
+"""Flags that are refused, --json and --progress."""
 
 import json
 

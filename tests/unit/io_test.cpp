@@ -154,17 +154,6 @@ TEST_F(Io, Sink_CanLimitItsModeToThatOfTheReplacedFile) {
   }
 }
 
-TEST_F(Io, Folder_NamesFilesWithoutAnEmptyNameOfItsOwn) {
-  const auto name_in = [&](const std::string& name) {
-    return Folder(Folder(path("")).open_file(".", O_RDONLY), name).name_of("f");
-  };
-  EXPECT_EQ(name_in(""), "f");
-  EXPECT_EQ(name_in("."), "f");
-  EXPECT_EQ(name_in("/"), "/f");
-  EXPECT_EQ(name_in("a"), "a/f");
-  EXPECT_EQ(name_in("a/"), "a/f");
-}
-
 // Where the target is known to be impossible, nobody has to write gigabytes to find out.
 TEST_F(Io, Sink_RefusesAnExistingTargetBeforeAnythingIsWritten) {
   write("f", "old");
