@@ -86,21 +86,6 @@ class SeveralFiles(FolderCase):
                 self.assertEqual(list(self.tree("out")), [made])
                 self.path("out/" + made).unlink()
 
-    def test_each_file_is_a_message_of_its_own(self):
-        # docs/threat-model.md says so: names and completeness are not authenticated.
-        self.write("a", b"first")
-        self.write("b", b"second")
-        self.write("c", b"third")
-        self.path("t").mkdir()
-        for name in "abc":
-            self.ok("encrypt", *KEY, "-o", f"t/{name}.paes", name)
-        self.path("t/c.paes").unlink()
-        self.path("t/a.paes").rename(self.path("t/x"))
-        self.path("t/b.paes").rename(self.path("t/a.paes"))
-        self.path("t/x").rename(self.path("t/b.paes"))
-        self.assertIn("2 files", self.summary("verify", "-r", *KEY, "t"))
-        self.assertEqual(self.ok("decrypt", *KEY, "-c", "t/a.paes"), b"second")
-
     def test_one_bad_file_does_not_stop_the_others(self):
         self.make({"a": b"1", "b": b"2", "c": b"3"})
         self.summary("encrypt", *KEY, "a", "b", "c")

@@ -54,17 +54,6 @@ class Signals(Case):
             self.assertEqual(process.stderr.read(), b"")
             self.assertEqual(self.path("g").stat().st_size, len(data))
 
-    def test_sigusr1_prints_the_total_size_of_a_file(self):
-        self.write("f", pattern(9 << 20))
-        os.mkfifo(self.path("pipe"))
-        process = self.start("encrypt", *CTR, "-f", "-o", "pipe", "f")
-        with open(self.path("pipe"), "rb") as pipe:
-            pipe.read(5 << 20)
-            process.send_signal(signal.SIGUSR1)
-            self.assertRegex(process.stderr.readline(), rb"paraes: [0-9.]+ MB of 9.44 MB in")
-            pipe.read()
-        self.assertEqual(process.wait(DEADLINE), 0)
-
     def test_sigusr1_says_when_there_is_no_data_yet(self):
         process = self.started("-o", "g", data=b"")
         process.send_signal(signal.SIGUSR1)
