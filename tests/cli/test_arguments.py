@@ -185,6 +185,11 @@ class Numbers(Case):
                                   (["decrypt", "-k", "k", "-c", "f.paes"], "--length"),
                                   (["encrypt", "--format", "tink", "-k", "k", "f"], "--segment-size")):
                 self.fails(2, *command, f"{flag}={text}", says=f"{flag}: '{text}' is not a size")
+        # Zeros in front do not make a number octal, and kB are not KiB.
+        for offset, left in (("0010", 990), ("1kB", 0), ("0K", 1000)):
+            got = self.ok("decrypt", "-k", "k", "-c", "f.paes", "--offset", offset)
+            self.assertEqual(got, b"x" * left)
+        self.fails(2, "decrypt", "-k", "k", "-c", "f.paes", "--offset", "1KiB", says="beyond the end")
         for flag in ("--offset", "--length"):
             for text in (2**63, "8388608T", 2**64 - 1, 2**64, 2**64 + 1, 10**20 - 1, 10**30):
                 self.fails(2, "decrypt", "-k", "k", "-c", "f.paes", flag, text,
