@@ -95,10 +95,6 @@ class ParaesFormat(Case):
         self.write("cut", self.read("f.paes")[:88 + 16400])
         self.fails(4, "info", "cut", says="truncated")
 
-    def test_info_of_a_pipe_has_no_size(self):
-        text = self.ok("encrypt", "--key-file", "k", "-c", "f")
-        self.assertIsNone(self.report("info", "/dev/stdin", stdin=text)["bytes"])
-
     def test_offset_and_length_select_a_range(self):
         self.ok("encrypt", "--key-file", "k", "f")
         decrypt = ["decrypt", "--key-file", "k"]
