@@ -20,9 +20,6 @@ class Devices(Case):
         root = self.listed()
         self.assertEqual(set(root), {"cpu", "kernels", "devices"})
         self.assertEqual(set(root["cpu"]), {"model", "features"})
-        self.assertIsInstance(root["cpu"]["model"], str)
-        for feature in root["cpu"]["features"]:
-            self.assertIsInstance(feature, str)
         names = [kernel["name"] for kernel in root["kernels"]]
         self.assertEqual(len(names), len(set(names)))
         self.assertLessEqual({"reference", "ttable", "openssl"}, set(names))
@@ -31,8 +28,6 @@ class Devices(Case):
                                  set(kernel))
             self.assertIn(kernel["devices"],
                           (["cpu"], ["cuda", "hip", "opencl"], ["cpu", "cuda", "hip", "opencl"]))
-            self.assertIsInstance(kernel["available"], bool)
-            self.assertIsInstance(kernel["constant_time"], bool)
             self.assertEqual(kernel["reason"] is None, kernel["available"])
         for leaky in ("reference", "ttable"):
             self.assertFalse(root["kernels"][names.index(leaky)]["constant_time"])
@@ -50,11 +45,6 @@ class Devices(Case):
                 if device["id"] == runtime:
                     self.assertFalse(device["available"])
                     self.assertRegex(device["reason"], "install|no .*GPU|mount it")
-
-    def test_devices_table_names_every_kernel(self):
-        text = self.ok("devices").decode()
-        for kernel in self.listed()["kernels"]:
-            self.assertIn(kernel["name"], text)
 
     def test_table_says_why_programs_are_not_kept(self):
         self.path("open").mkdir()

@@ -104,13 +104,6 @@ class ErrorsBeginWithTheName(ErrorCase):
             self.skipTest(f"NVRTC does not work here: {line}")
         self.assertRegex(line, r"\Ano/d: cannot make it: ")
 
-    def test_and_no_name_is_there_twice(self):
-        self.write("k.paes", KEYS[256])
-        for args in (["encrypt", *KEY, "k"], ["encrypt", *KEY, "-o", "k", "-f", "k.paes"]):
-            line = self.line(2, *args)
-            self.assertEqual(line.split(": ")[0], args[-1])
-            self.assertNotIn(f" {args[-1]} ", line)
-
     def test_and_json_has_the_text_without_the_name_of_its_input(self):
         self.write("a", b"no message")
         done = self.run_paraes("verify", "--json", *KEY, "a")

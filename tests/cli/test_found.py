@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import time
 
 from support import BIN, KEYS, environment, pattern
 from test_many import KEY, FolderCase
@@ -62,10 +61,6 @@ class NothingFound(FoundCase):
         self.make({"t/a/b/x": b"1"})
         self.fails(2, "verify", "-r", *KEY, "t", says="1 file that is not *.paes")
 
-    def test_excluding_all_inputs_finds_nothing(self):
-        self.make({"a": b"1", "b": b"2"})
-        self.fails(2, "encrypt", *KEY, "--exclude", "?", "a", "b", says=["2 ", "--exclude"])
-
     def test_folders_with_nothing_are_named_beside_others(self):
         self.make({"t/a": b"1"})
         self.path("empty").mkdir()
@@ -115,12 +110,6 @@ class Skipped(FoundCase):
             self.assertEqual((found[name]["exit"], found[name]["bytes"]), (0, 0))
         self.assertEqual(lines[-1]["skipped"], 5)
 
-    def test_the_output_folder_is_named(self):
-        text = self.summary("encrypt", "-v", "-f", "-r", *KEY, "-o", "t/out", "t")
-        self.assertNotIn("output folder", text)
-        text = self.summary("encrypt", "-v", "-f", "-r", *KEY, "-o", "t/out", "t")
-        self.assertIn("paraes: t/out: skipped: ", text)
-
 
 class Summary(FoundCase):
     KEYS = {"files", "bytes", "salvaged", "up_to_date", "skipped", "failed", "seconds", "exit"}
@@ -136,10 +125,6 @@ class Summary(FoundCase):
             self.assertGreater(last["seconds"], 0)
             self.assertEqual([set(line) & self.KEYS - {"bytes", "seconds", "exit"}
                               for line in lines[:-1]], [set()] * (len(lines) - 1))
-
-    def test_json_of_one_file_has_no_summary(self):
-        self.make({"a": b"1"})
-        self.assertEqual(len(self.json_lines("encrypt", *KEY, "a")), 1)
 
     def test_failures_are_counted(self):
         self.make({"a": b"1", "b": b"2", "b.paes": b"there already"})
@@ -197,15 +182,6 @@ class Summary(FoundCase):
 
 
 class Update(FoundCase):
-    def test_a_second_run_leaves_all_out(self):
-        self.make({"t/a": pattern(1000), "t/s/b": pattern(70000)})
-        self.assertIn("2 files encrypted", self.summary("encrypt", "--update", "-r", *KEY, "t"))
-        before = {name: self.inode(f"t/{name}") for name in ("a.paes", "s/b.paes")}
-        text = self.summary("encrypt", "--update", "-r", *KEY, "t")
-        self.assertIn("nothing new", text)
-        self.assertIn("2 files are up to date", text)
-        self.assertEqual(before, {name: self.inode(f"t/{name}") for name in before})
-
     def test_new_and_changed_inputs_are_processed(self):
         self.make({"t/a": b"1", "t/b": b"2", "t/c": b"3"})
         self.summary("encrypt", "--update", "-r", *KEY, "-o", "out", "t")
@@ -245,11 +221,6 @@ class Update(FoundCase):
             self.assertNotEqual(self.inode(output), kept)
         self.assertEqual(self.summary("encrypt", "--update", "-q", *KEY, "a"), "")
 
-    def test_without_update_an_existing_output_is_still_refused(self):
-        self.make({"a": b"1"})
-        self.summary("encrypt", *KEY, "a")
-        self.fails(2, "encrypt", *KEY, "a", says="a.paes")
-
     def test_rm_spares_what_was_left_out(self):
         self.make({"t/a": b"1", "t/b": b"2"})
         self.summary("encrypt", *KEY, "t/a")
@@ -270,31 +241,6 @@ class Update(FoundCase):
             self.assertGreaterEqual(lines[-1]["up_to_date"], 1)
         line, = self.json_lines("encrypt", "--update", *KEY, "t/a")
         self.assertEqual(line["status"], "up to date")
-
-    def test_round_times_are_compared_like_others(self):
-        """paraes_unit tests the times of file systems that round them down."""
-        self.make({"a": b"1"})
-        stamp = 1_700_000_001 * SECOND + 123_456_789
-        self.set_time("a", stamp)
-        self.summary("encrypt", *KEY, "a")
-        for older in (stamp - 1, stamp // 1000 * 1000, stamp // SECOND * SECOND,
-                      1_700_000_000 * SECOND, stamp - 2 * SECOND):
-            self.set_time("a.paes", older)
-            with self.subTest(older=older):
-                self.assertNotIn("up to date", self.summary("encrypt", "--update", *KEY, "a"))
-                self.assertEqual(self.time_of("a.paes"), stamp)
-
-    def test_only_regular_files_are_up_to_date(self):
-        self.make({"t/a": b"1", "other": b"2"})
-        self.set_time("other", time.time_ns() + 60 * SECOND)
-        for make in (lambda path: os.symlink("../other", path), os.mkdir, os.mkfifo):
-            path = self.path("t/a.paes")
-            make(path)
-            with self.subTest(mode=path.lstat().st_mode):
-                text = self.summary("encrypt", "--update", "-r", *KEY, "t", status=3)
-                self.assertIn("t/a.paes", text)
-            path.rmdir() if path.is_dir() else path.unlink()
-        self.assertEqual(self.read("other"), b"2")
 
     def test_an_input_is_not_its_own_output(self):
         self.make({"a.paes": b"1"})
@@ -397,11 +343,6 @@ class OutputFolder(FoundCase):
         text = self.summary("decrypt", *KEY, "s/x", "s/y", status=3)
         self.assertIn("s/y: its name does not end in .paes, so its output has no name: decrypt it "
                       "alone, with -o FILE", text)
-
-    def test_two_outputs_are_refused_before_the_folder_is_made(self):
-        self.make({"m": b"1"})
-        self.fails(2, "encrypt", *KEY, "-c", "-o", "new/", "m", says="two outputs")
-        self.assertEqual(self.names(), ["m"])
 
     def test_the_output_may_not_be_the_input(self):
         self.make({"d/m.paes": b"1"})

@@ -269,14 +269,6 @@ class Output(Case):
         self.assertEqual(process.stdout.read(), self.cipher)
         self.assertEqual(process.wait(DEADLINE), 0)
 
-    def test_input_may_arrive_a_few_bytes_at_a_time(self):
-        process = self.start("encrypt", *CBC, "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for i in range(0, len(self.plain), 777):
-            os.write(process.stdin.fileno(), self.plain[i:i + 777])
-        process.stdin.close()
-        self.assertEqual(process.stdout.read(), self.cipher)  # the pipe has held it
-        self.assertEqual(process.wait(DEADLINE), 0)
-
     def test_standard_input_is_read_from_its_current_position(self):
         self.write("g", b"skipped\n" + self.plain)
         done = self.shell('{ read -r first; "$@" -; } < g', "encrypt", *CBC)

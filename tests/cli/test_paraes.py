@@ -1,7 +1,7 @@
 """The default format on the command line: keys, passphrases, contexts, verify, info, ranges."""
 
 
-from support import KEYS, Case, Terminal, pattern
+from support import KEYS, Case, pattern
 
 MAGIC = b"PARAES\r\n"
 QUICK = ["--passphrase-file", "pw", "--scrypt-log2n", "4"]
@@ -50,18 +50,6 @@ class ParaesFormat(Case):
     def test_default_scrypt_cost_is_2_to_the_17(self):
         self.assertEqual(self.ok("encrypt", "--passphrase-file", "pw", "-c", "f")[11], 17)
 
-    def test_without_key_flags_a_prompt_asks_for_a_passphrase(self):
-        terminal = Terminal(self, "encrypt", "--scrypt-log2n", "4", "f")
-        terminal.expect(b"Passphrase: ")
-        self.assertFalse(terminal.echoes())
-        terminal.type(b"open sesame\n")
-        terminal.answer(b"The same again: ", b"open sesame\n")
-        terminal.ends()
-        terminal = Terminal(self, "decrypt", "-o", "g", "f.paes")
-        terminal.answer(b"Passphrase: ", b"open sesame\n")
-        terminal.ends()
-        self.assertEqual(self.read("g"), self.data)
-
     def test_context_has_hex_digits_of_up_to_512_bytes(self):
         made = self.ok("encrypt", "--key-file", "k", "--context-hex", "00ff" * 256, "-c", "f")
         got = self.ok("decrypt", "--key-file", "k", "--context-hex", "00FF" * 256, "-", stdin=made)
@@ -106,10 +94,6 @@ class ParaesFormat(Case):
         self.fails(1, "info", "missing", says="missing")
         self.write("cut", self.read("f.paes")[:88 + 16400])
         self.fails(4, "info", "cut", says="truncated")
-
-    def test_info_of_a_pipe_has_no_size(self):
-        text = self.ok("encrypt", "--key-file", "k", "-c", "f")
-        self.assertIsNone(self.report("info", "/dev/stdin", stdin=text)["bytes"])
 
     def test_offset_and_length_select_a_range(self):
         self.ok("encrypt", "--key-file", "k", "f")
@@ -179,14 +163,6 @@ class ParaesFormat(Case):
         self.fails(2, "encrypt", "--format", "c2sp", "--passphrase-file", "pw", "f", says="c2sp")
         self.fails(2, "decrypt", *key, "--format", "raw", "--mode", "ctr", "--iv-hex", "0" * 32,
                    "--salvage", "-c", "f", says="--salvage")
-
-    def test_no_overlap_and_threads_do_not_change_the_plaintext(self):
-        self.ok("encrypt", "--key-file", "k", "f")
-        sealed = self.read("f.paes")
-        for flags in (["-T", "1"], ["-T", "7"], ["--no-overlap"], ["--no-overlap", "-T", "3"]):
-            for source in ("f.paes", "-"):
-                got = self.ok("decrypt", "--key-file", "k", *flags, "-c", source, stdin=sealed)
-                self.assertEqual(got, self.data)
 
     def test_json_has_the_time_of_each_phase(self):
         report = self.report("encrypt", "--key-file", "k", "f")

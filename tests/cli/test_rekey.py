@@ -86,18 +86,6 @@ class Kinds(RekeyCase):
                         self.assertIn(self.run_paraes("verify", *read, "f.paes").returncode, (2, 5))
         self.no_temporaries()
 
-    def test_every_size(self):
-        for size in SIZES:
-            data = pattern(size)
-            for flags in ([], ["--verify"], ["--new-key"], ["-T", "1"], ["--no-overlap"]):
-                with self.subTest(size=size, flags=flags):
-                    self.make_mine(data)
-                    self.rekey("-q", *flags)
-                    self.check_opens("f.paes", data, self.yours)
-            self.make("f.paes", data, ["-k", "k"])
-            self.ok("rekey", "-q", "-k", "k", "--to-key-file", "k16", "f.paes")
-            self.check_opens("f.paes", data, ["-k", "k16"])
-
     def test_passphrases_are_asked_for_on_the_terminal(self):
         self.make("f.paes", b"data", ["--passphrase-file", "pw", *CHEAP])
         terminal = Terminal(self, "rekey", "--to-passphrase", *CHEAP, "f.paes")

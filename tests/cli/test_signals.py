@@ -1,11 +1,10 @@
 """Signals leave no files behind, and the exit status tells which signal ended the run."""
 
 import os
-import re
 import signal
 import subprocess
 
-from support import DEADLINE, IV, KEYS, Case, Screen, Terminal, pattern
+from support import DEADLINE, IV, KEYS, Case, Terminal, pattern
 
 CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "--key-file", "k"]
 
@@ -55,80 +54,10 @@ class Signals(Case):
             self.assertEqual(process.stderr.read(), b"")
             self.assertEqual(self.path("g").stat().st_size, len(data))
 
-    def test_sigusr1_prints_the_total_size_of_a_file(self):
-        self.write("f", pattern(9 << 20))
-        os.mkfifo(self.path("pipe"))
-        process = self.start("encrypt", *CTR, "-f", "-o", "pipe", "f")
-        with open(self.path("pipe"), "rb") as pipe:
-            pipe.read(5 << 20)
-            process.send_signal(signal.SIGUSR1)
-            self.assertRegex(process.stderr.readline(), rb"paraes: [0-9.]+ MB of 9.44 MB in")
-            pipe.read()
-        self.assertEqual(process.wait(DEADLINE), 0)
-
-    def test_sigusr1_counts_plaintext_and_not_what_failed(self):
-        # Of so small files, an eleventh is no plaintext. The last input waits for its writer.
-        key = ["--key-file", "key"]
-        self.write("key", KEYS[256])
-        names = [self.write(f"f{i}", pattern(1000)) for i in range(20)]
-        self.ok("encrypt", *key, *names, self.write("bad", pattern(5000)))
-        sealed = [f"{name}.paes" for name in (*names, "bad")]
-        self.write("bad.paes", b"x" + self.read("bad.paes")[1:])
-        os.mkfifo(self.path("pipe.paes"))
-        for verb in ("verify", "decrypt"):
-            with self.subTest(verb=verb):
-                flags = [] if verb == "verify" else ["-o", "out/"]
-                process = self.start(verb, *key, "-T", 1, *flags, *sealed, "pipe.paes")
-                with open(self.path("pipe.paes"), "wb"):
-                    self.assertIn(b"bad.paes: ", process.stderr.readline())
-                    process.send_signal(signal.SIGUSR1)
-                    self.assertRegex(process.stderr.readline(), rb"paraes: 20.0 kB of 20.0 kB in")
-                self.assertEqual(process.wait(DEADLINE), 3)
-
     def test_sigusr1_says_when_there_is_no_data_yet(self):
         process = self.started("-o", "g", data=b"")
         process.send_signal(signal.SIGUSR1)
         self.assertEqual(process.stderr.readline(), b"paraes: nothing processed yet\n")
-        self.write("f", b"x")
-        self.write("command", b"echo >ready; read line <more; echo word")
-        os.mkfifo(self.path("more"))
-        process = self.start("encrypt", "--scrypt-log2n", "19", "--passphrase-command",
-                             ". ./command", "f")
-        self.wait_for(self.path("ready").exists, "the command")
-        process.send_signal(signal.SIGUSR1)
-        self.assertEqual(process.stderr.readline(),
-                         b"paraes: nothing processed yet, waiting for the key\n")
-        self.write("more", b"\n")
-        # scrypt with N = 2^19 takes a second and half a gigabyte.
-        self.wait_for(lambda: self.resident(process) > 64 << 20, "scrypt")
-        process.send_signal(signal.SIGUSR1)
-        self.assertEqual(process.stderr.readline(),
-                         b"paraes: nothing processed yet, deriving the key\n")
-        process.kill()
-
-    @staticmethod
-    def resident(process):
-        with open(f"/proc/{process.pid}/statm", encoding="ascii") as statm:
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-    def test_sigusr1_line_stands_alone_beside_the_bar(self):
-        self.write("f", pattern(9 << 20))
-        os.mkfifo(self.path("pipe"))
-        terminal = Terminal(self, "encrypt", *CTR, "-f", "--progress", "-o", "pipe", "f", columns=80)
-        with open(self.path("pipe"), "rb") as pipe:
-            pipe.read(5 << 20)
-            for count in range(1, 9):
-                terminal.process.send_signal(signal.SIGUSR1)
-                line = rb"s left\r\n\r\["  # the bar comes back
-                self.wait_for(lambda: terminal.read_some() and
-                              len(re.findall(line, terminal.seen)) == count, "a line and the bar")
-            pipe.read()
-        shown = terminal.ends()
-        rows = Screen(shown, 80).rows
-        self.assertEqual(len(rows), 10, rows)
-        for row in rows[:8]:
-            self.assertRegex(row, r"^paraes: [0-9.]+ MB of 9\.44 MB in [0-9.]+ s, [^\[]* s left$")
-        self.assertRegex(rows[8], r"^\[#{24}\] 100 %")
 
     def test_sigusr1_does_not_end_a_run_without_a_reader_of_standard_error(self):
         process = self.started("-o", "g")

@@ -247,13 +247,6 @@ class Tamper(TamperCase):
                        stdin=paraes[32:])
         self.assertEqual(done, pattern(self.SIZES[PARAES]))
 
-    def test_unknown_first_bytes_are_refused(self):
-        self.refuse(PARAES, [("x", b"x", 2), ("text", b"some text\n" * 100, 2),
-                             ("zeros", bytes(1000), 2),
-                             ("lower case", b"paraes\r\n" + bytes(99), 2),
-                             ("as text", b"PARAES\n" + bytes(99), 2), ("nothing", b"", 4),
-                             ("the magic alone", b"PARAES\r\n", 4)])
-
     def test_wrong_contexts_are_refused(self):
         for layout, plain, bare in self.messages():
             right = ["--context-hex", "00ff10"]

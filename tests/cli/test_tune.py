@@ -71,27 +71,6 @@ class AutoKernel(ProfileCase):
         self.assertIn(f"kernel {slow}", lines[0])
         self.assertIn("the fastest for 1.05 MB according to the profile, expected 0.0105 s", lines[0])
 
-    def test_auto_kernel_depends_on_the_size_of_the_input(self):
-        first, second = self.constant[0], self.constant[-1]
-        self.profile["rates"] = [self.rate("cpu", first, 2e9), self.rate("cpu", second, 1e9),
-                                 self.rate("cpu", first, 1e9, 16 * MEBI),
-                                 self.rate("cpu", second, 3e9, 16 * MEBI)]
-        self.store()
-        # Rates are interpolated over the logarithm of the size: equal at 64 KiB * 2^(8/3).
-        for size, kernel in ((1, first), (400_000, first), (430_000, second), (20 * MEBI, second)):
-            with self.subTest(size=size):
-                self.write("g", pattern(size))
-                self.assertEqual(self.encrypt(file="g")[0]["kernel"], kernel)
-
-    def test_auto_keeps_the_order_of_kernels_where_the_profile_is_noisy(self):
-        first, second = self.constant[0], self.constant[-1]
-        self.profile["rates"] = [self.rate("cpu", first, 1e9, spread=0.3),
-                                 self.rate("cpu", second, 1.5e9, spread=0.3)]
-        self.store()
-        report, lines = self.encrypt("-v")
-        self.assertEqual(report["kernel"], first)
-        self.assertIn(f"does not tell which is the fastest for 1.05 MB: {first}, {second}", lines[0])
-
     def test_named_kernels_and_devices_override_the_profile(self):
         first, slow = self.constant[0], self.constant[-1]
         self.profile["rates"].append(self.rate("cpu", slow, 2e9))
@@ -124,9 +103,7 @@ class AutoKernel(ProfileCase):
                 (changed(cpu={**cpu, "features": ["sse2"]}), "other features"),
                 (changed(cpu={**cpu, "cores": 1000}), "it was measured with 1000 cores"),
                 (changed(schema=1), "its schema is not 2"),
-                (changed(rates=[{"device": "cpu"}]), "'kernel' is missing"),
                 (changed(rates=[self.rate("cpu", slow, 0)]), "'bytes_per_second_low' is 0"),
-                (changed(devices=3), "'devices' is missing or is not a list"),
                 ([], "not a JSON object")):
             with self.subTest(says=says):
                 self.store(profile)
@@ -138,12 +115,6 @@ class AutoKernel(ProfileCase):
                 self.assertEqual(self.encrypt("-q")[1], [])
         self.write("profile", b"{\"schema\": 1,")
         self.assertIn("not a JSON object", self.encrypt()[1][0])
-
-    def test_profile_of_unavailable_kernels_changes_nothing(self):
-        self.profile["rates"] = [self.rate("cpu", "vector9000", 1e12)]
-        self.store()
-        report, lines = self.encrypt()
-        self.assertEqual((report["kernel"], lines), (self.constant[0], []))
 
 
 @unittest.skipIf(not SHIM, "PARAES_OPENCL_SHIM names no library")
@@ -320,19 +291,6 @@ class Tune(ProfileCase):
             self.assertLessEqual(measured[name + "_low"], measured[name])
             self.assertLessEqual(measured[name], measured[name + "_high"])
 
-    def test_show_says_how_sure_each_choice_is(self):
-        first, second = self.constant[0], self.constant[-1]
-        self.profile["rates"] = [self.rate("cpu", first, 1e9), self.rate("cpu", second, 2e9),
-                                 self.rate("cpu", first, 1e9, MEBI, 0.1),
-                                 self.rate("cpu", second, 1.1e9, MEBI, 0.1)]
-        self.store()
-        shown = self.ok("tune", "--show", env=self.env).decode().splitlines()
-        self.assertIn(f"cpu, 64.0 KiB: {second}: sure", shown)
-        self.assertIn(f"cpu, 1.0 MiB: {first}: undecided: the first in the order of the kernels; "
-                      f"as fast may be {second}",
-                      shown)
-        self.assertTrue(any("1000  \u00b110" in line for line in shown), shown)
-
     def test_tune_replaces_a_profile_of_a_former_schema(self):
         self.profile["schema"] = 1
         self.store()
@@ -341,18 +299,6 @@ class Tune(ProfileCase):
         self.assertIn(b"`auto` uses this profile from now on", done.stderr)
         self.assertNotIn(b"\x1b", done.stderr)
         self.assertEqual(json.loads(self.read("profile"))["schema"], 2)
-
-    def test_status_line_fits_and_leaves_nothing(self):
-        for columns in (80, 12):
-            terminal = Terminal(self, "tune", "--seconds", "1", "-o", "p", columns=columns)
-            shown = terminal.ends()
-            self.assertIn(b"p: `auto` uses this profile where PARAES_PROFILE names it", shown)
-            self.assertIn(b"\rstarting cpu"[:columns], shown)
-            # The last erasure comes before the first message, and drawn lines are not wider.
-            drawn = shown[:shown.rindex(b"\x1b[K") + 3]
-            screen = Screen(drawn, columns)
-            self.assertEqual(screen.rows, [""], shown)
-            self.assertLess(screen.longest, columns)
 
     def test_interrupted_tune_leaves_nothing_of_its_status_line(self):
         terminal = Terminal(self, "tune", "--seconds", "60", "-o", "p", columns=80)

@@ -1,7 +1,6 @@
-"""Flags that are refused, --json, -v and --progress."""
+"""Flags that are refused, --json and --progress."""
 
 import json
-import os
 
 from support import IV, KEYS, Case
 
@@ -42,14 +41,6 @@ class Usage(Case):
         self.refused("encrypt", *CTR, "--progress", "--no-progress", "f", says="--progress")
         self.refused("encrypt", *CTR, "-c", "-o", "g", "f", says=["-c", "-o"])
 
-    def test_folders_and_unreadable_inputs_are_refused(self):
-        self.refused("encrypt", *CTR, ".", says="folder")
-        self.refused("encrypt", *CTR, "/", "-c", says="folder")
-        if os.getuid() == 0:
-            self.skipTest("root can read every file")
-        self.path("f").chmod(0)
-        self.fails(1, "encrypt", *CTR, "f", says="Permission denied")
-
 
 class Reports(Case):
     GIVEN = {"k": KEYS[256], "f": b"x" * 1000}
@@ -82,22 +73,6 @@ class Reports(Case):
         self.assertNotEqual(report["status"], "ok")
         done = self.run_paraes("encrypt", *CBC, "--json", "nowhere")
         self.assertEqual(json.loads(done.stdout)["exit"], 1)
-
-    def test_v_prints_mode_kernel_threads_and_size(self):
-        done = self.run_paraes("encrypt", *CTR, "-v", "-T", "2", "f")
-        for word in (b"CTR", b"AES-256", b"kernel", b"threads: 2", b"1.00 kB"):
-            self.assertIn(word, done.stderr)
-        self.assertNotIn(b"serial", done.stderr)
-        done = self.run_paraes("encrypt", *CTR, "-v", "-f", "--kernel", "ttable", "f")
-        self.assertIn(b"kernel ttable: named by --kernel", done.stderr)
-
-    def test_v_says_that_cbc_encryption_is_serial(self):
-        for flags, expected in ((["-v", "-T", "2"], True), (["-v", "-T", "1"], False),
-                                (["-v"], False), (["-T", "2"], False)):
-            done = self.run_paraes("encrypt", *CBC, *flags, "-f", "f")
-            self.assertEqual(b"serial" in done.stderr, expected, flags)
-        done = self.run_paraes("decrypt", *CBC, "-v", "-T", "2", "-f", "f.paes")
-        self.assertNotIn(b"serial", done.stderr)
 
     def test_only_progress_shows_a_bar_without_a_terminal(self):
         done = self.run_paraes("encrypt", *CBC, "--progress", "-f", "f")

@@ -92,25 +92,6 @@ class Xts(Case):
                         self.assertEqual(made, self.model(key, data, unit, 5))
                         self.assertEqual(self.ok("decrypt", *flags, "-", stdin=made), data)
 
-    def test_files_around_chunk_boundaries_match_a_pipe_with_one_thread(self):
-        # Sizes around the ends of the chunks in which a file is read. One unit exceeds 4 MiB.
-        key = pattern(64)
-        for unit in ("4096", "5000", "16MiB"):
-            numeric = 16 << 20 if unit == "16MiB" else int(unit)
-            chunk = max((4 << 20) // numeric, 1) * numeric
-            for size in (chunk - 1, chunk, chunk + 1, chunk + 15, chunk + 16, chunk + 17,
-                         chunk + numeric + 3):
-                if size > 16 << 20 and numeric == 16 << 20 and size % numeric in range(1, 16):
-                    continue  # the joined unit would exceed 2^20 blocks, see the test of that limit
-                with self.subTest(unit=unit, size=size):
-                    data = pattern(size)
-                    flags = self.flags(key, "--unit", unit)
-                    self.write("f", data)
-                    self.ok("encrypt", *flags, "-f", "f")
-                    self.assertEqual(self.read("f.paes"),
-                                     self.ok("encrypt", *flags, "-T", 1, "-", stdin=data))
-                    self.assertEqual(self.ok("decrypt", *flags, "-c", "f.paes"), data)
-
     def test_end_of_a_large_file_matches_the_model(self):
         key = pattern(32)
         size = (4 << 20) + 4096 + 7
@@ -154,12 +135,3 @@ class Xts(Case):
             with self.subTest(unit=unit):
                 self.fails(2, "encrypt", *self.flags(pattern(32), "--unit", unit), "-",
                            stdin=bytes(32), says="--unit")
-
-    def test_documented_suffixes_of_unit_sizes_are_accepted(self):
-        data = pattern(70000)
-        expected = {n: self.ok("encrypt", *self.flags(pattern(32), "--unit", n), "-", stdin=data)
-                    for n in (1024, 1000, 65536)}
-        for text, n in (("1K", 1024), ("1KiB", 1024), ("1kB", 1000), ("64K", 65536), ("1000B", 1000)):
-            with self.subTest(text=text):
-                self.assertEqual(self.ok("encrypt", *self.flags(pattern(32), "--unit", text), "-",
-                                         stdin=data), expected[n])

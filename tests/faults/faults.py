@@ -31,6 +31,11 @@ from support import (  # noqa: F401
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 KEY = ["--key-file", "k"]
 MIB = 1 << 20
+# A small process, because its size when it forks counts as that of its child.
+MEASURE = ("import resource, subprocess, sys\n"
+           "status = subprocess.run(sys.argv[1:]).returncode\n"
+           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n"
+           "sys.exit(status)")
 # Its size is no multiple of that of a block, a segment or a chunk.
 SMALL = pattern(2 * 16384 + 100)
 
@@ -138,6 +143,15 @@ class FaultCase(Case):
         if failures:
             raise failures[0]
         return run
+
+    def peak(self, script, *args):
+        """The peak memory, in MiB, of the runs of P in a bash script, whose $@ are `args`."""
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", f'P() {{ "{sys.executable}" -S -c "$M" "$B" "$@"; }}\n'
+             + script, "bash", *args], cwd=self.dir, capture_output=True, timeout=300,
+            env=environment(**self.env, M=MEASURE, B=BIN))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return max(int(line) for line in done.stderr.split()) / 1024
 
     def check_opens(self, name, plain, *flags):
         """Checks that the message in the file `name` decrypts to `plain`."""

@@ -110,16 +110,12 @@ class InjectCase(TreeCase):
         # many reads a pipe takes depends on how busy the machine is.
         faults = sample(
             [(call, error, number) for call, number in calls for error in errors.get(call, ())],
-            SAMPLES,
-            f"{type(self).__name__} {name}",
-        )
+            SAMPLES, f"{type(self).__name__} {name}")
         ends = collections.Counter()
 
         def work(folder, fault):
             call, error, number = fault
-            run = self.run_job(
-                folder, job, *also, f"{call}:error={error}:when={number}", **kwargs
-            )
+            run = self.run_job(folder, job, *also, f"{call}:error={error}:when={number}", **kwargs)
             met = any(call in line and "(INJECTED)" in line for line in run.text.splitlines())
             with self.lock, self.subTest(name, call=call, error=error, when=number):
                 ends[run.done.returncode if met else "not reached"] += 1

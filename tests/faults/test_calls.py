@@ -55,8 +55,7 @@ class Recipients(RecipientsCase, InjectCase):
             "decrypt, recipients": jobs["decrypt"],
             "rekey to recipients": self.rekey_job(KEY, ["--to-recipient", self.me], mine),
             "rekey, recipients to recipients": self.rekey_job(
-                mine, ["--to-recipient", self.you], yours, seal=to_me
-            ),
+                mine, ["--to-recipient", self.you], yours, seal=to_me),
         }.items():
             self.inject(name, job, errors=errors, children=False)
 

@@ -52,18 +52,10 @@ class LockedMemory(VerbsCase):
         if os.geteuid() == 0:
             command += ["setpriv", "--bounding-set", "-ipc_lock"]
         # Otherwise the test would prove nothing.
-        locks = subprocess.run(
-            [
-                *command,
-                "python3",
-                "-c",
-                "import ctypes, mmap\n"
-                "page = ctypes.c_char.from_buffer(mmap.mmap(-1, 4096))\n"
-                "print(ctypes.CDLL(None).mlock(ctypes.byref(page), 4096))",
-            ],
-            capture_output=True,
-            text=True,
-        )
+        probe = ("import ctypes, mmap\n"
+                 "page = ctypes.c_char.from_buffer(mmap.mmap(-1, 4096))\n"
+                 "print(ctypes.CDLL(None).mlock(ctypes.byref(page), 4096))")
+        locks = subprocess.run([*command, "python3", "-c", probe], capture_output=True, text=True)
         self.assertEqual(locks.stdout.strip(), "-1", locks.stderr)
         for name in self.verbs:
             with self.subTest(name):
@@ -198,11 +190,8 @@ class Missing(VerbsCase):
 
     def test_runs_need_none_of_these(self):
         users = [[], AS_NOBODY] if os.geteuid() == 0 else [[]]
-        env = {
-            name: value
-            for name, value in environment(**self.env).items()
-            if name not in ("HOME", "XDG_CACHE_HOME", "TMPDIR", "LANG", "USER")
-        }
+        env = {name: value for name, value in environment(**self.env).items()
+               if name not in ("HOME", "XDG_CACHE_HOME", "TMPDIR", "LANG", "USER")}
         for place in self.PLACES if LONG else ("/proc", "any of these"):
             mounts, probe = self.PLACES[place]
             found = subprocess.run(in_namespace(f"{mounts}\n{probe}"), capture_output=True)

@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from faults import KEY, MIB, POSIX_ONLY, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
+from faults import KEY, MIB, POSIX_ONLY, SMALL, FaultCase, Strace, pattern, preloaded
 from support import LONG
 from trees import RAW, read_tree
 
@@ -366,22 +366,6 @@ class TwoRuns(FaultCase):
                             env={"PARAES_TEST_HOST": host})
                     self.check_opens(name, b"x")
                     self.path(name).unlink()
-
-
-class Leftovers(FaultCase):
-    """Temporaries of killed runs, which a later run removes."""
-
-    def test_folder_is_read_once_for_the_leftovers_of_many_targets(self):
-        if strace_reason():
-            self.skipTest(strace_reason())
-        host = os.uname().nodename.replace(".", "-")
-        for i in range(20):
-            self.write(f"f{i}", b"x")
-            self.write(f".f{i}.paes.{host}.1.01234567.paraes-tmp", b"stale")
-        run = Strace(self, "encrypt", *KEY, "-T", "1", *(f"f{i}" for i in range(20)))
-        self.assertEqual(run.done.returncode, 0, run.done.stderr)
-        self.assertEqual(self.left_over(), [])
-        self.assertLessEqual(run.text.count("getdents64("), 3)
 
 
 class Descriptors(FaultCase):

@@ -45,12 +45,8 @@ class MemoryCase(TreeCase):
         self.begin(folder, job)
         log = folder.with_suffix(".log")
         log.write_bytes(bytes(24))
-        env = environment(
-            LD_PRELOAD=self.preload,
-            PARAES_FAIL_LOG=str(log),
-            PARAES_FAIL_FIRST=str(first),
-            PARAES_FAIL_MOST=str(most),
-        )
+        env = environment(LD_PRELOAD=self.preload, PARAES_FAIL_LOG=str(log),
+                          PARAES_FAIL_FIRST=str(first), PARAES_FAIL_MOST=str(most))
         done = self.run_in(folder, *job.args, env=env, input=stdin, timeout=limit)
         return done, struct.unpack("3q", log.read_bytes())
 
@@ -85,9 +81,7 @@ class MemoryCase(TreeCase):
         # A few more: with threads, the number of allocations is not always the same.
         faults = sample(
             [(first, most) for first in range(before_main + 1, total + 10) for most in (1, ALL)],
-            SAMPLES,
-            name,
-        )
+            SAMPLES, name)
         ends = collections.Counter()
 
         def work(folder, fault):
@@ -112,10 +106,8 @@ class MemoryCase(TreeCase):
 
         self.each(faults, work)
         self.assertGreater(ends[1] + ends[3], len(faults) // 4)
-        print(
-            f"\n{name}: {before_main} allocations before main, {total} in all; ends: {dict(ends)}",
-            flush=True,
-        )
+        print(f"\n{name}: {before_main} allocations before main, {total} in all; ends: {dict(ends)}",
+              flush=True)
 
     def exhaust_all(self, name, jobs, *only):
         for job in only or jobs:
@@ -151,18 +143,10 @@ class Commands(MemoryCase):
 
     def test_pipes(self):
         opens = self.opens(*KEY)
-        self.exhaust(
-            "encrypt pipes",
-            Job({}, ["encrypt", *KEY, "-"], {}),
-            stdin=SMALL,
-            output=lambda data, succeeded: opens(data) or not succeeded,
-        )
-        self.exhaust(
-            "decrypt pipes",
-            Job({}, ["decrypt", *KEY, "-"], {}),
-            stdin=self.sealed(*KEY),
-            output=lambda data, succeeded: data == SMALL if succeeded else SMALL.startswith(data),
-        )
+        self.exhaust("encrypt pipes", Job({}, ["encrypt", *KEY, "-"], {}), SMALL,
+                     lambda data, succeeded: opens(data) or not succeeded)
+        self.exhaust("decrypt pipes", Job({}, ["decrypt", *KEY, "-"], {}), self.sealed(*KEY),
+                     lambda data, succeeded: data == SMALL if succeeded else SMALL.startswith(data))
 
     def test_keygen(self):
         self.exhaust("keygen", self.keygen_job())
@@ -197,9 +181,7 @@ class Recipients(RecipientsCase, MemoryCase):
     def test_recipients(self):
         mine, to_me = ["-i", "me.txt"], ["--recipient", self.me]
         self.exhaust_all("recipients", self.file_jobs(*mine, seal=to_me), "encrypt", "decrypt")
-        self.exhaust(
-            "rekey to recipients", self.rekey_job(KEY, ["--to-recipient", self.me], mine)
-        )
+        self.exhaust("rekey to recipients", self.rekey_job(KEY, ["--to-recipient", self.me], mine))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 test_calls.py has its failing calls."""
 
 import subprocess
-import sys
 import unittest
 
 from faults import (
@@ -143,15 +142,7 @@ class Recipients(RecipientsCase, FaultCase):
         self.write("f", plain)
         for flags in ([], ["--verify"], ["--new-key"]):
             self.ok("encrypt", "-f", "--recipient", self.me, "f")
-            # A process of its own: what this one holds would count, too.
-            done = subprocess.run(
-                [sys.executable, "-c",
-                 "import resource, subprocess, sys\n"
-                 "subprocess.run(sys.argv[1:], check=True)\n"
-                 "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n",
-                 BIN, *self.args, *flags], cwd=self.dir, env=environment(), capture_output=True,
-                timeout=60, check=True)
-            self.assertLess(int(done.stdout), 64 * 1024, flags)  # KiB
+            self.assertLess(self.peak('P "$@"', *self.args, *flags), 64, flags)
 
 
 if __name__ == "__main__":

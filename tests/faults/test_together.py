@@ -105,11 +105,8 @@ class Together(FaultCase):
                 self.path("f.paes").unlink()
 
     def test_one_tree(self):
-        files = {
-            f"t/{folder}/{name}": pattern(100 * folder + name)
-            for folder in range(4)
-            for name in range(10)
-        }
+        files = {f"t/{folder}/{name}": pattern(100 * folder + name)
+                 for folder in range(4) for name in range(10)}
         for flags in (["-f"], [], ["--rm"], ["-f", "--rm"]):
             with self.subTest(flags=flags):
                 for name, data in files.items():
@@ -121,9 +118,8 @@ class Together(FaultCase):
                     self.assertEqual(self.path(name).exists(), "--rm" not in flags)
                     self.path(f"{name}.paes").unlink()
                 # 2: a late run finds nothing to do.
-                self.assertLessEqual(
-                    {status for status, _ in ends}, {0} if flags == ["-f"] else {0, 2, 3}
-                )
+                self.assertLessEqual({status for status, _ in ends},
+                                     {0} if flags == ["-f"] else {0, 2, 3})
                 found = {str(path.relative_to(self.dir)) for path in self.path("t").glob("*/*")}
                 self.assertEqual(found, set() if "--rm" in flags else files.keys())
 
@@ -133,12 +129,10 @@ class Together(FaultCase):
             self.path(f"k{i}").chmod(0o600)
         for _ in range(ROUNDS):
             self.write("g.paes", self.ok("encrypt", *KEY, "-c", "f7"))
-            ends = self.at_once(
-                *(["rekey", *KEY, "--to-key-file", f"k{i}", "g.paes"] for i in range(PROCESSES))
-            )
+            ends = self.at_once(*(["rekey", *KEY, "--to-key-file", f"k{i}", "g.paes"]
+                                  for i in range(PROCESSES)))
             winner = self.check_one_wins(
-                ends, {1, 5}, "it is locked|wrong key|replaced while its contents were read"
-            )
+                ends, {1, 5}, "it is locked|wrong key|replaced while its contents were read")
             plain = self.ok("decrypt", "-k", f"k{winner}", "-c", "g.paes")
             self.assertEqual(plain, self.plain[7])
 

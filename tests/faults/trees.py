@@ -37,11 +37,8 @@ class Job(typing.NamedTuple):
 
 def read_tree(top):
     """The files below the folder `top`: their bytes by name."""
-    return {
-        str(path.relative_to(top)): path.read_bytes()
-        for path in sorted(pathlib.Path(top).rglob("*"))
-        if path.is_file()
-    }
+    return {str(path.relative_to(top)): path.read_bytes()
+            for path in sorted(pathlib.Path(top).rglob("*")) if path.is_file()}
 
 
 def write_file(path, data, mode=MODE):
@@ -99,27 +96,22 @@ class TreeCase(FaultCase):
             "decrypt": Job(message, [*decrypt, "g.paes"], opened),
             "decrypt -f": Job({**message, "g": OLD}, [*decrypt, "-f", "g.paes"], opened),
             "decrypt --rm": Job(message, [*decrypt, "--rm", "g.paes"], opened),
-            "decrypt -f --rm": Job(
-                {**message, "g": OLD}, [*decrypt, "-f", "--rm", "g.paes"], opened
-            ),
+            "decrypt -f --rm": Job({**message, "g": OLD}, [*decrypt, "-f", "--rm", "g.paes"], opened),
             "verify": Job(message, ["verify", *key, *more, "g.paes"], {}),
         }
 
     def rekey_job(self, old, to, key, seal=None, plain=SMALL):
         """The job that rekeys from the flags `old` to those of `to`: the message then opens with
         `key`."""
-        return Job(
-            {"g.paes": self.sealed(*(seal or old), data=plain)},
-            ["rekey", "-q", *old, *to, "-T", "1", "g.paes"],
-            {"g.paes": self.opens(*key, plain=plain)},
-        )
+        return Job({"g.paes": self.sealed(*(seal or old), data=plain)},
+                   ["rekey", "-q", *old, *to, "-T", "1", "g.paes"],
+                   {"g.paes": self.opens(*key, plain=plain)})
 
     def rekey_jobs(self):
         return {
             "rekey to a key": self.rekey_job(KEY, ["--to-key-file", "k2"], ["-k", "k2"]),
             "rekey to a passphrase": self.rekey_job(
-                KEY, ["--to-passphrase-file", "p", *CHEAP], PASSPHRASE
-            ),
+                KEY, ["--to-passphrase-file", "p", *CHEAP], PASSPHRASE),
         }
 
     def keygen_job(self):
@@ -131,20 +123,13 @@ class TreeCase(FaultCase):
         plain = {f"{'t/' * depth}{name}": data for name, data in FOLDER.items()}
         message = {f"{name}.paes": self.sealed(*flags[2:], data=data) for name, data in plain.items()}
         return {
-            "encrypt -r --rm": Job(
-                plain, ["encrypt", *flags, "--rm", "t"], self.messages_of(plain, *flags[2:])
-            ),
-            "decrypt -r": Job(
-                message,
-                ["decrypt", *flags, "-o", "out", "t"],
-                {f"out/{name}": is_bytes(data) for name, data in plain.items()},
-            ),
+            "encrypt -r --rm": Job(plain, ["encrypt", *flags, "--rm", "t"],
+                                   self.messages_of(plain, *flags[2:])),
+            "decrypt -r": Job(message, ["decrypt", *flags, "-o", "out", "t"],
+                              {f"out/{name}": is_bytes(data) for name, data in plain.items()}),
             "verify -r": Job(message, ["verify", *flags, "t"], {}),
-            "rekey -r": Job(
-                message,
-                ["rekey", *flags, "--to-key-file", "k2", "t"],
-                self.messages_of(plain, "-k", "k2"),
-            ),
+            "rekey -r": Job(message, ["rekey", *flags, "--to-key-file", "k2", "t"],
+                            self.messages_of(plain, "-k", "k2")),
         }
 
     def messages_of(self, plain, *key):

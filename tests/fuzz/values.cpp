@@ -14,6 +14,7 @@
 #include "paraes/error.hpp"
 #include "paraes/keys.hpp"
 #include "tests/fuzz/input.hpp"
+#include "tests/support/hex.hpp"
 
 namespace paraes::fuzz {
 namespace {
@@ -87,15 +88,9 @@ void check_hex(const std::string& text) {
   const auto bytes = value_of([&] { return cli::parse_hex(text, "--hex"); });
   require(bytes.has_value() == (text.size() % 2 == 0 && are_hex(text)));
   if (!bytes) return;
-  constexpr char all[] = "0123456789abcdef";
-  std::string again;
-  for (const std::uint8_t byte : *bytes) {
-    again += all[byte >> 4];
-    again += all[byte & 15];
-  }
   std::string lower = text;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  require(again == lower);
+  require(support::to_hex(*bytes) == lower);
 }
 
 void check_spelling(const std::string& word) {

@@ -208,8 +208,5 @@ def test_arguments(bits):
             kind(right, "context")
         with pytest.raises(InvalidArgument):
             kind(right, b"", kernel="nonsense")
-        for threads in (-1, 4097):
-            with pytest.raises(InvalidArgument, match="threads"):
-                kind(right, b"", threads=threads)
     for kind in (f"Cobblestone{bits}Encryptor", f"Cobblestone{bits}"):
         assert len(getattr(ours, kind).generate_key()) == bits // 8

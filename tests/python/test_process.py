@@ -236,6 +236,7 @@ def test_threads_out_of_range(wrong):
     for call in (lambda: paraes.AESGCM(KEY, threads=wrong),
                  lambda: paraes.Cobblestone256(KEY, b"", threads=wrong),
                  lambda: paraes.Cobblestone256Encryptor(KEY, b"", threads=wrong),
+                 lambda: paraes.Cobblestone256Decryptor(KEY, b"", threads=wrong),
                  lambda: Cipher(algorithms.AES(KEY), modes.ECB(), threads=wrong),
                  lambda: paraes.seal(b"", key=KEY, threads=wrong)):
         with pytest.raises(ValueError, match="threads: .* 0 to 4096"):

@@ -53,11 +53,12 @@ class Age : public testing::Test {
     return program;
   }
 
-  [[nodiscard]] Buffer decrypt(const std::string& commands) {
+  [[nodiscard]] Buffer decrypt(const AgeProgram& program) const {
     const AgeIdentities identities({folder.path("identities")});
-    const SecretBytes key = identities.decrypt(script(commands), age_file);
+    const SecretBytes key = identities.decrypt(program, age_file);
     return {key.span().begin(), key.span().end()};
   }
+  [[nodiscard]] Buffer decrypt(const std::string& commands) { return decrypt(script(commands)); }
 
   [[nodiscard]] Buffer encrypt(const std::string& commands,
                                const AgeRecipients& recipients = {.keys = {"age1x"}, .files = {}}) {
@@ -151,50 +152,44 @@ TEST_F(Age, ProgramNotInPath_IsUnavailable) {
   const ScopedEnvironment path("PATH", folder.path("empty"));
   AgeProgram program;
   program.name = "paraes-no-such-age";
-  const AgeIdentities identities({folder.path("identities")});
-  EXPECT_TRUE(throws<Unavailable>([&] { return identities.decrypt(program, age_file); },
-                                  "paraes-no-such-age"));
+  EXPECT_TRUE(throws<Unavailable>([&] { return decrypt(program); }, "paraes-no-such-age"));
   EXPECT_THROW(
       static_cast<void>(encrypt_with_age(program, run_key, {.keys = {"age1x"}, .files = {}})),
       Unavailable);
   // A path is not looked up.
   program.name = folder.path("none");
-  EXPECT_TRUE(throws<Unavailable>([&] { return identities.decrypt(program, age_file); },
-                                  "cannot start it"));
+  EXPECT_TRUE(throws<Unavailable>([&] { return decrypt(program); }, "cannot start it"));
 }
 
 TEST_F(Age, ProgramInARelativeFolderOfPath_IsUnavailable) {
   AgeProgram program = script("cat \"$folder/key\"");
   const std::string name = fs::path(program.name).filename().string();
   program.name = name;
-  const AgeIdentities identities({folder.path("identities")});
   const std::string before = std::getenv("PATH");
   const std::string relative = fs::relative(folder.path()).string();
   ASSERT_NE(relative.front(), '/');
   {
     // Also if an absolute one follows.
     const ScopedEnvironment path("PATH", relative + ":" + folder.path() + ":" + before);
-    EXPECT_TRUE(
-        throws<Unavailable>([&] { return identities.decrypt(program, age_file); }, "relative"));
+    EXPECT_TRUE(throws<Unavailable>([&] { return decrypt(program); }, "relative"));
   }
   const ScopedEnvironment path("PATH", folder.path() + ":" + relative + ":" + before);
-  EXPECT_EQ(support::difference(identities.decrypt(program, age_file).span(), run_key), "");
+  EXPECT_EQ(support::difference(decrypt(program), run_key), "");
 }
 
 TEST_F(Age, ProgramWithoutAName_IsThatOfTheVariableOrAge) {
   AgeProgram program = script("cat \"$folder/key\"");
   const std::string path = program.name;
   program.name = "";
-  const AgeIdentities identities({folder.path("identities")});
   {
     const ScopedEnvironment variable("PARAES_AGE", path);
-    EXPECT_EQ(support::difference(identities.decrypt(program, age_file).span(), run_key), "");
+    EXPECT_EQ(support::difference(decrypt(program), run_key), "");
   }
   const ScopedEnvironment search("PATH", folder.path() + ":" + std::getenv("PATH"));
   const ScopedEnvironment variable("PARAES_AGE", "");
-  EXPECT_EQ(support::difference(identities.decrypt(program, age_file).span(), run_key), "");
+  EXPECT_EQ(support::difference(decrypt(program), run_key), "");
   const ScopedEnvironment other("PARAES_AGE", "paraes-no-such-age");
-  EXPECT_THROW(static_cast<void>(identities.decrypt(program, age_file)), Unavailable);
+  EXPECT_THROW(static_cast<void>(decrypt(program)), Unavailable);
 }
 
 TEST_F(Age, WordsOfAProgramThatSucceeds_ArePassedOn) {
@@ -220,8 +215,7 @@ TEST_F(Age, WordsOfAProgramThatWaits_ArePassedOnMeanwhile) {
     messages.emplace_back(line);
     folder.write("touched", std::string());
   };
-  const AgeIdentities identities({folder.path("identities")});
-  EXPECT_EQ(support::difference(identities.decrypt(program, age_file).span(), run_key), "");
+  EXPECT_EQ(support::difference(decrypt(program), run_key), "");
   EXPECT_EQ(messages, (std::vector<std::string>{"touch the key", "thanks"}));
 }
 

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -284,20 +283,6 @@ bool is_helped() {
     if (std::this_thread::get_id() != caller) others = true;
   });
   return others;
-}
-
-TEST(CopyStream, SmallFile_IsComputedByTheCaller) {
-  for (const std::size_t bytes : std::array<std::size_t, 3>{1000, 50'000, (512U << 10) - 1}) {
-    RandomSource source(support::pattern(bytes));
-    OrderedSink sink;
-    bool helped = false;
-    Watched stream(ctr(4), [&](unsigned) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      helped = helped || is_helped();
-    });
-    static_cast<void>(copy_stream(source, stream, sink));
-    EXPECT_FALSE(helped) << bytes;
-  }
 }
 
 // Reads a chunk again and again until it is told to end, and waits once for a long time.

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "paraes/secret.hpp"
-#include "paraes/version.hpp"
 #include "src/core/bulk_copy.hpp"
 #include "src/core/counter.hpp"
 #include "src/core/gf128.hpp"
@@ -139,11 +138,6 @@ TEST(SecureZero, ZeroesTheGivenBytesOnly) {
     ASSERT_EQ(data[i], i >= 3 && i < 43 ? 0 : 0x5a) << "byte " << i;
   }
   secure_zero(nullptr, 0);
-}
-
-TEST(Version, HasThreeNumbers) {
-  const std::string version = paraes::version();
-  EXPECT_EQ(std::count(version.begin(), version.end(), '.'), 2) << version;
 }
 
 }  // namespace

@@ -512,13 +512,6 @@ TEST(GcmOnOneThread, ALibrarySealsAndOpensMessagesOfEverySizeWhole) {
   }
 }
 
-TEST(LastLevelCache, IsAssumedWherePosixDoesNotDescribeIt) {
-  if (!support::posix_only()) GTEST_SKIP() << "this library asks Linux";
-  for (const int threads : {0, 1, 4096}) {
-    EXPECT_EQ(last_level_cache_bytes(threads), std::uint64_t{32} << 20) << threads;
-  }
-}
-
 TEST(LastLevelCache, SizeMatchesSysfs) {
   if (support::posix_only()) GTEST_SKIP() << "POSIX does not describe caches";
   const std::filesystem::path caches = "/sys/devices/system/cpu/cpu0/cache";

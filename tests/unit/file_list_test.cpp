@@ -107,15 +107,5 @@ TEST(FileList, JoinsPathsOfTopsFoldersAndFiles) {
   EXPECT_EQ(list.place(below).folder(), "a/b");
 }
 
-TEST(FileList, NumbersFilesInOrder) {
-  FileList list;
-  EXPECT_EQ(list.add({.bytes = 1}), 0U);
-  EXPECT_EQ(list.add({.bytes = 2}), 1U);
-  list.remove_last();
-  EXPECT_EQ(list.add({.bytes = 3}), 1U);
-  EXPECT_EQ(list.size(), 2U);
-  EXPECT_EQ(list[1].bytes, 3U);
-}
-
 }  // namespace
 }  // namespace paraes::cli

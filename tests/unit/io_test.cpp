@@ -32,6 +32,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+FileSink::Options sink_options(bool overwrite, bool named) {
+  FileSink::Options options;
+  options.overwrite = overwrite;
+  options.named = named;
+  return options;
+}
+
 class Io : public testing::Test {
  protected:
   [[nodiscard]] std::string path(const std::string& name) const { return folder_.path(name); }
@@ -120,11 +127,8 @@ TEST_F(Io, Folder_OpensPathsLongerThanPathMax) {
 TEST_F(Io, UncommittedSink_LeavesTheTargetAndNoTemporary) {
   write("f", "old");
   for (const bool named : {false, true}) {
-    FileSink::Options options;
-    options.overwrite = true;
-    options.named = named;
     {
-      FileSink sink(path("f"), options);
+      FileSink sink(path("f"), sink_options(true, named));
       sink.write(bytes("new"));
       sink.prepare();
     }
@@ -137,8 +141,7 @@ TEST_F(Io, Sink_CanLimitItsModeToThatOfTheReplacedFile) {
   for (const bool narrow : {false, true}) {
     write("f", "old");
     ASSERT_EQ(chmod(path("f").c_str(), 0640), 0);
-    FileSink::Options options;
-    options.overwrite = true;
+    FileSink::Options options = sink_options(true, false);
     options.narrow = narrow;
     options.mode = 0604;
     FileSink sink(path("f"), options);
@@ -151,17 +154,6 @@ TEST_F(Io, Sink_CanLimitItsModeToThatOfTheReplacedFile) {
   }
 }
 
-TEST_F(Io, Folder_NamesFilesWithoutAnEmptyNameOfItsOwn) {
-  const auto name_in = [&](const std::string& name) {
-    return Folder(Folder(path("")).open_file(".", O_RDONLY), name).name_of("f");
-  };
-  EXPECT_EQ(name_in(""), "f");
-  EXPECT_EQ(name_in("."), "f");
-  EXPECT_EQ(name_in("/"), "/f");
-  EXPECT_EQ(name_in("a"), "a/f");
-  EXPECT_EQ(name_in("a/"), "a/f");
-}
-
 // Where the target is known to be impossible, nobody has to write gigabytes to find out.
 TEST_F(Io, Sink_RefusesAnExistingTargetBeforeAnythingIsWritten) {
   write("f", "old");
@@ -169,9 +161,7 @@ TEST_F(Io, Sink_RefusesAnExistingTargetBeforeAnythingIsWritten) {
   fs::create_directories(path("folder"));
   for (const char* name : {"f", "dangling", "folder"}) {
     for (const bool named : {false, true}) {
-      FileSink::Options options;
-      options.named = named;
-      EXPECT_THROW(FileSink(path(name), options), TargetExists) << name;
+      EXPECT_THROW(FileSink(path(name), sink_options(false, named)), TargetExists) << name;
     }
   }
   EXPECT_THROW(FileSink(path("f")), TargetExists);
@@ -181,10 +171,8 @@ TEST_F(Io, Sink_RefusesAnExistingTargetBeforeAnythingIsWritten) {
 
 TEST_F(Io, Sink_RefusesATargetThatCannotBeWrittenBeforeAnythingIsWritten) {
   fs::create_directories(path("folder"));
-  FileSink::Options options;
-  options.overwrite = true;
   const auto error_for = [&](const std::string& name) {
-    return error_of([&] { const FileSink sink(path(name), options); });
+    return error_of([&] { const FileSink sink(path(name), sink_options(true, false)); });
   };
   EXPECT_EQ(error_for("folder"), EISDIR);
   EXPECT_EQ(error_for("folder/"), EISDIR);
@@ -195,10 +183,8 @@ TEST_F(Io, Sink_RefusesATargetThatCannotBeWrittenBeforeAnythingIsWritten) {
 
 TEST_F(Io, SinkCommit_RefusesATargetThatAppearedMeanwhile) {
   for (const bool named : {false, true}) {
-    FileSink::Options options;
-    options.named = named;
     {
-      FileSink sink(path("f"), options);
+      FileSink sink(path("f"), sink_options(false, named));
       sink.write(bytes("ours"));
       write("f", "somebody else's");
       EXPECT_THROW(sink.commit(), TargetExists);
@@ -210,9 +196,7 @@ TEST_F(Io, SinkCommit_RefusesATargetThatAppearedMeanwhile) {
 }
 
 TEST_F(Io, SinkCommit_RefusesATemporaryThatWasReplaced) {
-  FileSink::Options options;
-  options.named = true;
-  FileSink sink(path("f"), options);
+  FileSink sink(path("f"), sink_options(false, true));
   sink.write(bytes("ours"));
   fs::remove(sink.temporary());
   std::ofstream(sink.temporary()) << "somebody else's";
@@ -223,9 +207,7 @@ TEST_F(Io, SinkCommit_RefusesATemporaryThatWasReplaced) {
 }
 
 TEST_F(Io, IsTemporaryName_AcceptsNamesOfTemporariesOnly) {
-  FileSink::Options options;
-  options.named = true;
-  const FileSink sink(path("f"), options);
+  const FileSink sink(path("f"), sink_options(false, true));
   EXPECT_TRUE(is_temporary_name(file_name_of(sink.temporary())));
   EXPECT_TRUE(is_temporary_name(".f.host.1.01234567.paraes-tmp"));
   for (const char* name :

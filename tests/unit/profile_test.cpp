@@ -171,20 +171,6 @@ TEST(Profile, KernelThatIsFasterBeyondDoubt_IsChosenAndSure) {
       choose_kernel(profile_of({{"cpu", names[1], 0.1, 1, 9}}), "cpu", 1024, false)->ties.empty());
 }
 
-TEST(Profile, NoisyProfilesOfOneMachine_GiveOneChoice) {
-  const Names names = constant_kernels();
-  if (names.size() < 2) GTEST_SKIP() << "this machine has one such kernel";
-  // Medians in any order, in intervals as wide as those of a loaded machine.
-  for (unsigned run = 0; run < 50; ++run) {
-    std::vector<Measured> rates;
-    for (unsigned i = 0; i < names.size(); ++i) {
-      const double rate = 1 + 0.1 * ((run * 7 + i * 13) % 10);
-      rates.push_back({"cpu", names[i], rate - 0.6, rate, rate + 0.6});
-    }
-    EXPECT_EQ(choose(profile_of(rates), 1024, false)->kernel, names[0]) << run;
-  }
-}
-
 TEST(Profile, BoundsAreInterpolatedLikeRates) {
   const Names names = constant_kernels();
   if (names.size() < 2) GTEST_SKIP() << "this machine has one such kernel";

@@ -39,14 +39,15 @@ struct Outcome {
   std::string errors;
 };
 
+auto append_to(std::string& text) {
+  return [&text](Bytes data) {
+    text.append(data.begin(), data.end());
+    return true;
+  };
+}
+
 Outcome run(ProgramCall call) {
   Outcome result;
-  const auto append_to = [](std::string& text) {
-    return [&text](Bytes data) {
-      text.append(data.begin(), data.end());
-      return true;
-    };
-  };
   call.on_output = append_to(result.output);
   call.on_errors = append_to(result.errors);
   result.end = run_program(call);
@@ -137,10 +138,7 @@ TEST(Program, InheritedDescriptors_AreOpenUnderTheSameNumbersAndNoOthers) {
 TEST(Program, WithoutOnErrors_KeepsTheStandardErrorOfThisProcess) {
   std::string output;
   ProgramCall call = shell("echo out; echo err >&2");
-  call.on_output = [&](Bytes data) {
-    output.append(data.begin(), data.end());
-    return true;
-  };
+  call.on_output = append_to(output);
   testing::internal::CaptureStderr();
   const ProgramEnd end = run_program(call);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "err\n");
@@ -190,14 +188,8 @@ TEST(Program, ThatIsSilentForASecond_IsReported) {
   // Waits until its silence was noticed twice.
   ProgramCall call =
       shell("echo early; " + wait_for(folder.path("noticed")) + "echo late; echo late >&2");
-  call.on_output = [&](Bytes data) {
-    output.append(data.begin(), data.end());
-    return true;
-  };
-  call.on_errors = [&](Bytes data) {
-    errors.append(data.begin(), data.end());
-    return true;
-  };
+  call.on_output = append_to(output);
+  call.on_errors = append_to(errors);
   call.on_silence = [&] {
     EXPECT_EQ(output, "early\n");
     if (++calls == 1) first = Clock::now();

@@ -112,7 +112,32 @@ void expect_result(const TransferResult& result, std::size_t plain_bytes, const 
   EXPECT_EQ(result.segments, plain_bytes / segment + 1);
 }
 
-TEST(Reseal, GivesTheBytesThatTheOtherMessageSeals) {
+// A way to give a message to another key or header.
+struct Rewriting {
+  const char* name;
+  std::function<TransferResult(PositionalSource&, PositionalSink&, const TransferOptions&)> run;
+};
+
+// Ways from a message for recipients to another key, and to other recipients. Both check every
+// segment.
+class Reseal : public testing::Test {
+ protected:
+  const Message from_ = message_of_recipients(key_256);
+  const Message to_ = message_of_key(key_128);
+  const Buffer header_ = another_header(from_, key_256, support::ssh_stanza);
+  const Rewriting rewritings_[2] = {
+      {"reseal",
+       [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
+         return reseal_message(source, from_, to_, sink, options);
+       }},
+      {"replace",
+       [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
+         return verify_and_replace_header(source, from_, header_, sink, options);
+       }}};
+  const TemporaryFolder folder_;
+};
+
+TEST_F(Reseal, GivesTheBytesThatTheOtherMessageSeals) {
   const std::pair<Message, Buffer> messages[] = {{message_of_key(key_128), key_128},
                                                  {message_of_key(key_256), key_256},
                                                  {message_of_recipients(key_256), key_256}};
@@ -145,7 +170,7 @@ TEST(Reseal, GivesTheBytesThatTheOtherMessageSeals) {
 
 const TinkParameters small_tink = {.segment_bytes = 4096, .derived_key_bytes = 16};
 
-TEST(Reseal, TinkMessages_KeepTheirSegments) {
+TEST_F(Reseal, TinkMessages_KeepTheirSegments) {
   const Message from(new_tink_message(small_tink, key_256, {}), {});
   const Message to(new_tink_message(small_tink, key_128, context), {});
   const std::uint64_t first = from.layout().first_bytes;
@@ -158,7 +183,7 @@ TEST(Reseal, TinkMessages_KeepTheirSegments) {
   }
 }
 
-TEST(Reseal, MessagesWithOtherSegments_AreRefused) {
+TEST_F(Reseal, MessagesWithOtherSegments_AreRefused) {
   const Message paraes = message_of_key(key_256);
   const Message tink(new_tink_message(small_tink, key_256, {}), {});
   const Message large_tink(new_tink_message({}, key_256, {}), {});
@@ -174,39 +199,16 @@ TEST(Reseal, MessagesWithOtherSegments_AreRefused) {
   }
 }
 
-// A way to give a message to another key or header.
-struct Rewriting {
-  const char* name;
-  std::function<TransferResult(PositionalSource&, PositionalSink&, const TransferOptions&)> run;
-};
-
-// Both check every segment.
-std::vector<Rewriting> checked_rewritings(const Message& from, const Message& to,
-                                          const Buffer& header) {
-  return {{"reseal",
-           [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
-             return reseal_message(source, from, to, sink, options);
-           }},
-          {"replace",
-           [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
-             return verify_and_replace_header(source, from, header, sink, options);
-           }}};
-}
-
-TEST(Reseal, DamagedSegment_IsNamedAndNothingIsClaimedWhole) {
-  const Message from = message_of_recipients(key_256);
-  const Message to = message_of_key(key_128);
-  const Buffer header = another_header(from, key_256, support::ssh_stanza);
+TEST_F(Reseal, DamagedSegment_IsNamedAndNothingIsClaimedWhole) {
   const std::size_t plain_bytes = 40 * segment + 100;
-  const Buffer sealed = sealed_by(from, support::pattern(plain_bytes));
-  const TemporaryFolder folder;
-  for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+  const Buffer sealed = sealed_by(from_, support::pattern(plain_bytes));
+  for (const Rewriting& rewriting : rewritings_) {
     for (const std::size_t index : {0U, 1U, 15U, 16U, 39U, 40U}) {
       SCOPED_TRACE(std::string(rewriting.name) + ", segment " + std::to_string(index));
-      const auto begin = static_cast<std::size_t>(from.layout().sealed_offset(index));
+      const auto begin = static_cast<std::size_t>(from_.layout().sealed_offset(index));
       const std::size_t end =
           index == 40 ? sealed.size()
-                      : static_cast<std::size_t>(from.layout().sealed_offset(index + 1));
+                      : static_cast<std::size_t>(from_.layout().sealed_offset(index + 1));
       for (const std::size_t at : {begin, end - 17, end - 1}) {
         Buffer damaged = sealed;
         damaged[at] ^= 1U;
@@ -214,7 +216,7 @@ TEST(Reseal, DamagedSegment_IsNamedAndNothingIsClaimedWhole) {
           std::uint64_t progress = 0;
           options.progress = [&](std::uint64_t done) { progress = done; };
           RandomSource source(damaged);
-          FileSink sink(folder.path("out"), {});
+          FileSink sink(folder_.path("out"), {});
           const auto error =
               caught<BadSegment>([&] { return rewriting.run(source, sink, options); });
           ASSERT_TRUE(error);
@@ -223,13 +225,13 @@ TEST(Reseal, DamagedSegment_IsNamedAndNothingIsClaimedWhole) {
           EXPECT_TRUE(error->key_fits());
           EXPECT_LT(progress, plain_bytes);
         });
-        EXPECT_FALSE(folder.has("out"));
+        EXPECT_FALSE(folder_.has("out"));
       }
     }
     // The first bad segment is named, and nothing of its chunk is written.
     Buffer damaged = sealed;
-    damaged[static_cast<std::size_t>(from.layout().sealed_offset(3))] ^= 1U;
-    damaged[static_cast<std::size_t>(from.layout().sealed_offset(7))] ^= 1U;
+    damaged[static_cast<std::size_t>(from_.layout().sealed_offset(3))] ^= 1U;
+    damaged[static_cast<std::size_t>(from_.layout().sealed_offset(7))] ^= 1U;
     RandomSource source(damaged);
     RandomSink sink;
     TransferOptions serial;
@@ -237,12 +239,12 @@ TEST(Reseal, DamagedSegment_IsNamedAndNothingIsClaimedWhole) {
     const auto error = caught<BadSegment>([&] { return rewriting.run(source, sink, serial); });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->segment(), 3U);
-    EXPECT_LE(sink.data.size(), header.size());
+    EXPECT_LE(sink.data.size(), header_.size());
   }
 }
 
 // The header of a Tink message does not commit to the key.
-TEST(Reseal, FirstSegmentOfTink_MayHaveAnotherKeyInstead) {
+TEST_F(Reseal, FirstSegmentOfTink_MayHaveAnotherKeyInstead) {
   const Message from(new_tink_message(small_tink, key_256, {}), {});
   const Message to(new_tink_message(small_tink, key_128, {}), {});
   for (const std::uint64_t index : {0U, 1U}) {
@@ -257,12 +259,9 @@ TEST(Reseal, FirstSegmentOfTink_MayHaveAnotherKeyInstead) {
   }
 }
 
-TEST(Reseal, ShareAndComputeOfTheOptions_AreNotUsed) {
-  const Message from = message_of_recipients(key_256);
-  const Message to = message_of_key(key_128);
-  const Buffer header = another_header(from, key_256, support::ssh_stanza);
-  const Buffer sealed = sealed_by(from, support::pattern(3000000));
-  for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+TEST_F(Reseal, ShareAndComputeOfTheOptions_AreNotUsed) {
+  const Buffer sealed = sealed_by(from_, support::pattern(3000000));
+  for (const Rewriting& rewriting : rewritings_) {
     with_options([&](TransferOptions options) {
       RandomSource source(sealed);
       RandomSink expected;
@@ -342,71 +341,60 @@ TEST(ReplaceHeader, WithoutVerification_CopiesDamagedSegments) {
   EXPECT_THROW(static_cast<void>(opened(folder.read("out"), key_256)), BadSegment);
 }
 
-TEST(Reseal, LengthThatNoMessageHas_IsRefusedBeforeAnythingIsWritten) {
-  const TemporaryFolder folder;
-  const Message from = message_of_recipients(key_256);
-  const Message to = message_of_key(key_128);
-  const Buffer header = another_header(from, key_256, support::ssh_stanza);
-  const Buffer sealed = sealed_by(from, support::pattern(3 * segment));
-  const std::size_t start = from.header().size();
+TEST_F(Reseal, LengthThatNoMessageHas_IsRefusedBeforeAnythingIsWritten) {
+  const Buffer sealed = sealed_by(from_, support::pattern(3 * segment));
+  const std::size_t start = from_.header().size();
   for (const std::size_t bytes :
        {std::size_t{0}, start - 1, start, start + 15, start + sealed_segment,
         start + sealed_segment + 15, start + 3 * sealed_segment}) {
     SCOPED_TRACE(bytes);
     const Buffer part(sealed.begin(), sealed.begin() + static_cast<std::ptrdiff_t>(bytes));
-    for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+    for (const Rewriting& rewriting : rewritings_) {
       RandomSource source(part);
       RandomSink sink;
       EXPECT_THROW(static_cast<void>(rewriting.run(source, sink, {})), IntegrityError);
       EXPECT_TRUE(sink.data.empty());
     }
-    folder.write("in", part);
-    FileSource source = FileSource::open(folder.path("in"));
+    folder_.write("in", part);
+    FileSource source = FileSource::open(folder_.path("in"));
     FileSink::Options named;
     named.named = true;
-    FileSink sink(folder.path("out"), named);
-    EXPECT_THROW(replace_header(source, from.layout(), header, sink), IntegrityError);
+    FileSink sink(folder_.path("out"), named);
+    EXPECT_THROW(replace_header(source, from_.layout(), header_, sink), IntegrityError);
     EXPECT_EQ(std::filesystem::file_size(sink.temporary()), 0U);
   }
 }
 
-TEST(Reseal, FileThatGrewOrShrank_IsAnIoError) {
-  const TemporaryFolder folder;
-  const Message from = message_of_recipients(key_256);
-  const Message to = message_of_key(key_128);
-  const Buffer header = another_header(from, key_256, support::ssh_stanza);
+TEST_F(Reseal, FileThatGrewOrShrank_IsAnIoError) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{300000}, std::size_t{20U << 20U}}) {
-    const Buffer sealed = sealed_by(from, support::pattern(bytes));
+    const Buffer sealed = sealed_by(from_, support::pattern(bytes));
     for (const int change : {-1, 1, -static_cast<int>(segment), static_cast<int>(segment)}) {
       SCOPED_TRACE(std::to_string(bytes) + " bytes and " + std::to_string(change));
       const std::size_t now = sealed.size() + static_cast<std::size_t>(change);
       if (now > sealed.size() + segment) continue;  // it would have fewer than no bytes
       const auto expect_error = [&](const auto& run) {
-        folder.write("in", sealed);
-        FileSource source = FileSource::open(folder.path("in"));
-        std::filesystem::resize_file(folder.path("in"), now);
-        FileSink sink(folder.path("out"), {});
+        folder_.write("in", sealed);
+        FileSource source = FileSource::open(folder_.path("in"));
+        std::filesystem::resize_file(folder_.path("in"), now);
+        FileSink sink(folder_.path("out"), {});
         EXPECT_THROW(run(source, sink), IoError);
       };
-      for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+      for (const Rewriting& rewriting : rewritings_) {
         expect_error([&](FileSource& source, FileSink& sink) {
           static_cast<void>(rewriting.run(source, sink, {}));
         });
       }
       expect_error([&](FileSource& source, FileSink& sink) {
-        replace_header(source, from.layout(), header, sink);
+        replace_header(source, from_.layout(), header_, sink);
       });
-      EXPECT_FALSE(folder.has("out"));
+      EXPECT_FALSE(folder_.has("out"));
     }
   }
 }
 
-TEST(Reseal, ErrorOfSourceOrSink_IsThrown) {
-  const Message from = message_of_recipients(key_256);
-  const Message to = message_of_key(key_128);
-  const Buffer header = another_header(from, key_256, support::ssh_stanza);
-  const Buffer sealed = sealed_by(from, support::pattern(5U << 20U));
-  for (const Rewriting& rewriting : checked_rewritings(from, to, header)) {
+TEST_F(Reseal, ErrorOfSourceOrSink_IsThrown) {
+  const Buffer sealed = sealed_by(from_, support::pattern(5U << 20U));
+  for (const Rewriting& rewriting : rewritings_) {
     for (const std::uint64_t at : {std::uint64_t{2000000}, sealed.size() - std::uint64_t{1000}}) {
       with_options([&](const TransferOptions& options) {
         RandomSource bad_source(sealed);

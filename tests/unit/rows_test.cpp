@@ -40,6 +40,12 @@ bool all_zero(const void* data, std::size_t bytes) {
   return std::all_of(p, p + bytes, [](std::uint8_t b) { return b == 0; });
 }
 
+GcmMessage message_of(Bytes nonce, Bytes aad, Bytes in, std::uint8_t* out, std::uint8_t* tag,
+                      Bytes expected_tag) {
+  return {nonce.data(), nonce.size(), aad.data(), aad.size(),          in.data(),
+          out,          in.size(),    tag,        expected_tag.data(), expected_tag.size()};
+}
+
 class KernelFunctions : public support::BuildTest {
  protected:
   void SetUp() override {
@@ -86,16 +92,8 @@ class WholeMessageGcm : public KernelFunctions {
       PlacedBuffer target(bytes, bytes % 17);
       std::uint8_t* const out = in_place ? source.data() : target.data();
       std::array<std::uint8_t, 16> tag{};
-      GcmMessage message{.nonce = nonce.data(),
-                         .nonce_bytes = nonce.size(),
-                         .aad = aad.data(),
-                         .aad_bytes = aad.size(),
-                         .in = source.data(),
-                         .out = out,
-                         .bytes = bytes,
-                         .tag = tag.data(),
-                         .expected_tag = expected.tag.data(),
-                         .tag_bytes = 16};
+      const GcmMessage message =
+          message_of(nonce, aad, {source.data(), bytes}, out, tag.data(), expected.tag);
       source.fill(plain);
       row().gcm_seal(schedule_, hash_, message);
       ASSERT_EQ(difference({out, bytes}, expected.text), "");
@@ -151,16 +149,9 @@ class ManyMessagesGcm : public support::BuildTest {
       plain.push_back(std::make_unique<PlacedBuffer>(sizes[i], i));
       plain.back()->fill(text);
       sealed.push_back(std::make_unique<PlacedBuffer>(sizes[i] + 16, 5 * i));
-      job.message = {.nonce = reinterpret_cast<const std::uint8_t*>(job.nonce.data()),
-                     .nonce_bytes = 12,
-                     .aad = nullptr,
-                     .aad_bytes = 0,
-                     .in = plain.back()->data(),
-                     .out = sealed.back()->data(),
-                     .bytes = sizes[i],
-                     .tag = sealed.back()->data() + sizes[i],
-                     .expected_tag = sealed.back()->data() + sizes[i],
-                     .tag_bytes = 16};
+      std::uint8_t* const tag = sealed.back()->data() + sizes[i];
+      job.message = message_of({reinterpret_cast<const std::uint8_t*>(job.nonce.data()), 12}, {},
+                               plain.back()->span(), sealed.back()->data(), tag, {tag, 16});
     }
     EXPECT_FALSE(
         support::leaves_upper_halves_in_use([&] { row().gcm_seal_many(jobs.data(), count); }));
@@ -277,34 +268,30 @@ TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
         }
         for (const XtsForm& form : forms) {
           for (const std::size_t misalignment : {0, 16, 48, 5}) {
-            PlacedBuffer in(plain.size(), 3);
-            PlacedBuffer out(plain.size(), misalignment);
-            in.fill(plain);
-            out.fill(plain);  // the gaps then hold the same bytes as in `cipher`
-            Buffer running(tweaks);
-            form.encrypt(schedule_, running.data(), in.data(), out.data(), units, stride, blocks);
-            ASSERT_EQ(difference(out.span(), cipher), "")
-                << units << " units of " << blocks << " blocks, gap " << gap << form.name;
-            if (units == 1) {
-              ASSERT_EQ(running, tweaks_after) << blocks << " blocks" << form.name;
-            }
-            in.fill(cipher);
-            out.fill(cipher);
-            running = tweaks;
-            form.decrypt(schedule_, running.data(), in.data(), out.data(), units, stride, blocks);
-            ASSERT_EQ(difference(out.span(), plain), "")
-                << units << " units of " << blocks << " blocks, gap " << gap << ", decryption"
-                << form.name;
-            if (units == 1) {
-              ASSERT_EQ(running, tweaks_after) << blocks << " blocks" << form.name;
-            }
-            ASSERT_TRUE(out.margins_intact());
+            const auto check = [&](auto crypt, const Buffer& from, const Buffer& to,
+                                   bool in_place) {
+              PlacedBuffer in(plain.size(), 3);
+              PlacedBuffer out(plain.size(), misalignment);
+              in.fill(from);
+              out.fill(from);  // the gaps then hold the same bytes as in `to`
+              Buffer running(tweaks);
+              crypt(schedule_, running.data(), in_place ? out.data() : in.data(), out.data(), units,
+                    stride, blocks);
+              const auto context = [&] {
+                return std::to_string(units) + " units of " + std::to_string(blocks) +
+                       " blocks, gap " + std::to_string(gap) + form.name +
+                       (in_place ? ", in place" : "") + (&from == &plain ? "" : ", decryption");
+              };
+              ASSERT_EQ(difference(out.span(), to), "") << context();
+              if (units == 1) {
+                ASSERT_EQ(running, tweaks_after) << context();
+              }
+              ASSERT_TRUE(out.margins_intact()) << context();
+            };
+            ASSERT_NO_FATAL_FAILURE(check(form.encrypt, plain, cipher, false));
+            ASSERT_NO_FATAL_FAILURE(check(form.decrypt, cipher, plain, false));
             if (!form.in_place) continue;
-            running = tweaks;
-            out.fill(plain);
-            form.encrypt(schedule_, running.data(), out.data(), out.data(), units, stride, blocks);
-            ASSERT_EQ(difference(out.span(), cipher), "") << "in place";
-            ASSERT_TRUE(out.margins_intact());
+            ASSERT_NO_FATAL_FAILURE(check(form.encrypt, plain, cipher, true));
           }
         }
       }
@@ -498,16 +485,7 @@ TEST_P(WholeMessageGcm, OpenChecksTagsOfEverySize) {
   for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
     for (std::size_t bit = 0; bit < 8 * tag_bytes; ++bit) {
       Buffer tag(sealed.tag.begin(), sealed.tag.begin() + static_cast<std::ptrdiff_t>(tag_bytes));
-      const GcmMessage message{.nonce = nonce.data(),
-                               .nonce_bytes = nonce.size(),
-                               .aad = nullptr,
-                               .aad_bytes = 0,
-                               .in = sealed.text.data(),
-                               .out = out.data(),
-                               .bytes = out.size(),
-                               .tag = nullptr,
-                               .expected_tag = tag.data(),
-                               .tag_bytes = tag_bytes};
+      const GcmMessage message = message_of(nonce, {}, sealed.text, out.data(), nullptr, tag);
       ASSERT_TRUE(row().gcm_open(schedule_, hash_, message)) << tag_bytes;
       tag[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
       ASSERT_FALSE(row().gcm_open(schedule_, hash_, message)) << tag_bytes << ", bit " << bit;

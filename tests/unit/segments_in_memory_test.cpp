@@ -96,16 +96,6 @@ TEST(SegmentsInMemory, LargeSegments_AreTheSame) {
   EXPECT_EQ(difference(sealed, sealed_by_pipeline(message, plain)), "");
 }
 
-TEST(SegmentsInMemory, OpenInTheMiddle_GivesTheRange) {
-  const Message message = c2sp_message();
-  const Buffer plain = pattern(100 * 16384 + 7);
-  const Buffer sealed = sealed_by_pipeline(message, plain);
-  Buffer out(20 * 16384);
-  open_segments(message, 40, false, Bytes(sealed).subspan(40 * (16384 + tag), 20 * (16384 + tag)),
-                out, 2);
-  EXPECT_EQ(difference(out, Bytes(plain).subspan(40 * 16384, out.size())), "");
-}
-
 TEST(SegmentsInMemory, DamagedSegments_NameTheFirstAndWipeTheOutput) {
   const Message message = c2sp_message();
   Buffer sealed = sealed_by_pipeline(message, pattern(100 * 16384));

