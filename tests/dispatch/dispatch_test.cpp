@@ -420,52 +420,6 @@ TEST(Selection, FindsTheExpectedRowUnderEveryFeatureSubset) {
   }
 }
 
-// Masks make this machine look like machines of several generations.
-TEST(Selection, Auto_TakesTheWidestUsableKernel) {
-  struct Step {
-    CpuFeatureSet hidden;
-    const char* row;
-  };
-#if defined(__x86_64__)
-  const CpuFeatureSet avx512(avx512f, avx512dq, avx512bw, avx512vl, avx512vbmi2);
-  const auto with = [](CpuFeatureSet a, CpuFeatureSet b) { return from_bits(a.bits | b.bits); };
-  const CpuFeatureSet wide = with(avx512, CpuFeatureSet(vaes, vpclmulqdq));
-  const std::vector<Step> steps = {
-      {CpuFeatureSet(), "vaes512"},
-      {avx512, "vaes256"},
-      {wide, "aesni"},
-      {with(wide, CpuFeatureSet(avx, avx2)), "aesni"},
-      {CpuFeatureSet(vaes, aes), "bitslice avx512"},
-      {CpuFeatureSet(vaes, vpclmulqdq, aes, pclmulqdq), "bitslice avx512"},
-      {with(wide, CpuFeatureSet(aes)), "bitslice avx2"},
-      {from_bits(every_feature & ~CpuFeatureSet(ssse3, sse41).bits), "bitslice"},
-      {from_bits(every_feature), "bitslice"},
-  };
-#elif defined(__AARCH64EL__)
-  const std::vector<Step> steps = {
-      {CpuFeatureSet(), "armv8-eor3"},
-      {CpuFeatureSet(sha3), "armv8"},
-      {CpuFeatureSet(pmull), "bitslice neon"},
-      {CpuFeatureSet(aes, pmull), "bitslice neon"},
-      {from_bits(every_feature), "bitslice portable"},
-  };
-#else
-  const std::vector<Step> steps = {{CpuFeatureSet(), "bitslice"}};
-#endif
-  if (usable_cpu_features().bits != every_feature) {
-    GTEST_SKIP() << "this machine lacks some CPU features; other tests cover the subsets it has";
-  }
-  for (const Step& step : steps) {
-    const ScopedEnvironment environment("PARAES_CPU_MASK", mask_text(step.hidden));
-    const std::string expected = step.row;
-    const KernelInfo info = select_kernel("auto");
-    EXPECT_EQ(info.name, expected.substr(0, expected.find(' '))) << mask_text(step.hidden);
-    if (expected.find(' ') != std::string::npos) {
-      EXPECT_EQ(info.variant, expected.substr(expected.find(' ') + 1)) << mask_text(step.hidden);
-    }
-  }
-}
-
 TEST(Selection, UnknownName_IsRefused) {
   for (const char* name : {"no-such-kernel", "AESNI", "aesni ", "bitslice_avx2", "auto,aesni"}) {
     const auto select = [&] { return select_kernel(name); };

@@ -126,6 +126,7 @@ TEST_F(NvrtcChoice, WithoutAFittingCompilerAProgramIsMissing) {
   EXPECT_HAS(message, "no compiler of programs for cuda:0");
   EXPECT_HAS(message, "/nowhere/libnvrtc.so");
   EXPECT_HAS(message, "PARAES_PROGRAM_PATH");
+  EXPECT_HAS(message, "nvidia-cuda-nvrtc");
   EXPECT_HAS(refusal(add("version 1 3\ntargets 70\n")), "NVRTC 1.3 does not know the target sm_90");
 }
 
