@@ -10,7 +10,7 @@ long='[./]Long|^packages\.Long|^x86_64\.|^gpu\.simulated\.(bitslice|reference)|^
 # structure.soundness looks for the tests of all parts. CMake reads the line of the folders, too.
 later_folders='bench|ct|lab|limits|packages'
 later="^($later_folders)(\.|\$)"
-later+='|^gpu\.(HashTablesOnDevice|HipRtc|Nvrtc|NvrtcAbsent|OnDevice|Targets|check|compiled|limits|machine_code|pack'
+later+='|^gpu\.(HashTablesOnDevice|HipRtc|Nvrtc|OnDevice|Targets|check|compiled|limits|machine_code|pack'
 later+='|simulated|small_device|small_device_many|two_devices.*|unrolled)(\.|$)'
 later+='|^mpi\.(mpich\.|openmpi\.(faults|hosts|large|threads)$)'
 later+='|^docs\.docs/comparison$|^manual\.lab$|^python\.types$|^secrets\.(python|ranks)$|^structure\.(programs\.later|soundness)$'
