@@ -26,6 +26,11 @@ void hide_object(T& object) {
 // Whether each byte has a bit that memcheck takes for secret.
 [[nodiscard]] bool is_hidden(Bytes bytes);
 
+// Whether a verdict depends on secrets. Its value must be hidden before any code branches on it.
+[[nodiscard]] inline bool is_hidden_verdict(const bool& verdict) {
+  return is_hidden({reinterpret_cast<const std::uint8_t*>(&verdict), 1});
+}
+
 // What memcheck has reported since the program started, repetitions included.
 [[nodiscard]] unsigned reports();
 

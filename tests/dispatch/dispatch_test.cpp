@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -115,10 +115,8 @@ TEST(Features, FollowThoseThatTheyDependOn) {
 // Whole words: "avx" is not in "avx2".
 std::set<std::string> words_of(std::string text) {
   std::replace(text.begin(), text.end(), ',', ' ');
-  std::set<std::string> words;
   std::istringstream stream(text);
-  for (std::string word; stream >> word;) words.insert(word);
-  return words;
+  return {std::istream_iterator<std::string>(stream), {}};
 }
 
 // Linux lists a feature only if it also saves its registers, and the library must do the same.
@@ -141,13 +139,9 @@ TEST(Features, Detected_AreThoseOfProcCpuinfoOrOfTheEmulatedCpu) {
     if (words.count(name) != 0) expected.add(feature);
   }
   // A hypervisor may list features without those that they depend on.
-  for (bool changed = true; changed;) {
-    changed = false;
+  while (!is_consistent(expected)) {
     for (const auto& [feature, needed] : dependencies) {
-      if (expected.has(feature) && !expected.contains(needed)) {
-        expected.remove(feature);
-        changed = true;
-      }
+      if (!expected.contains(needed)) expected.remove(feature);
     }
   }
   EXPECT_EQ(cpu_feature_names(detected_cpu_features()), cpu_feature_names(expected));
@@ -269,6 +263,48 @@ TEST(KernelTable, NeedsAreThoseOfTheInstructions) {
   }
 }
 
+const void* address(auto* function) {
+  return function == nullptr ? nullptr : reinterpret_cast<const void*>(function);
+}
+
+// The functions that every row has.
+std::vector<const void*> required_functions_of(const Kernel& row) {
+  return {address(row.expand),      address(row.ecb_encrypt), address(row.ecb_decrypt),
+          address(row.cbc_encrypt), address(row.cbc_decrypt), address(row.ctr),
+          address(row.ghash_init),  address(row.ghash)};
+}
+
+// Those that a row has in both directions or in none.
+std::vector<std::pair<const void*, const void*>> optional_pairs_of(const Kernel& row) {
+  return {{address(row.xts_encrypt), address(row.xts_decrypt)},
+          {address(row.ecb_encrypt_nontemporal), address(row.ecb_decrypt_nontemporal)},
+          {address(row.xts_encrypt_nontemporal), address(row.xts_decrypt_nontemporal)},
+          {address(row.gcm_encrypt), address(row.gcm_decrypt)},
+          {address(row.gcm_encrypt_nontemporal), address(row.gcm_decrypt_nontemporal)},
+          {address(row.gcm_seal), address(row.gcm_open)},
+          {address(row.gcm_seal_many), address(row.gcm_open_many)}};
+}
+
+std::set<const void*> functions_of(const Kernel& row) {
+  const std::vector<const void*> required = required_functions_of(row);
+  std::set<const void*> all(required.begin(), required.end());
+  for (const auto& [one, other] : optional_pairs_of(row)) all.insert({one, other});
+  all.insert({address(row.ctr_nontemporal), address(row.cbc_decrypt_nontemporal),
+              address(row.xts_tweaks)});
+  all.erase(nullptr);
+  return all;
+}
+
+// Those in which kernels differ: rows may share the others.
+std::set<const void*> parallel_functions_of(const Kernel& row) {
+  std::set<const void*> all = functions_of(row);
+  for (const void* shared : {address(row.expand), address(row.cbc_encrypt), address(row.ghash_init),
+                             address(row.ghash)}) {
+    all.erase(shared);
+  }
+  return all;
+}
+
 TEST(KernelTable, RowsAreCompleteAndInOrder) {
   std::set<std::string> seen;
   const Kernel* before = nullptr;
@@ -291,65 +327,13 @@ TEST(KernelTable, RowsAreCompleteAndInOrder) {
     if (before != nullptr) {
       EXPECT_LE(before->timing, row->timing) << "constant-time kernels must come first";
     }
-    EXPECT_NE(row->expand, nullptr);
-    EXPECT_NE(row->ecb_encrypt, nullptr);
-    EXPECT_NE(row->ecb_decrypt, nullptr);
-    EXPECT_NE(row->cbc_encrypt, nullptr);
-    EXPECT_NE(row->cbc_decrypt, nullptr);
-    EXPECT_NE(row->ctr, nullptr);
-    EXPECT_EQ(row->xts_encrypt == nullptr, row->xts_decrypt == nullptr);
+    for (const void* function : required_functions_of(*row)) EXPECT_NE(function, nullptr);
     // src/cipher looks for one direction and uses both.
-    EXPECT_EQ(row->ecb_encrypt_nontemporal == nullptr, row->ecb_decrypt_nontemporal == nullptr);
-    EXPECT_EQ(row->xts_encrypt_nontemporal == nullptr, row->xts_decrypt_nontemporal == nullptr);
-    EXPECT_NE(row->ghash_init, nullptr);
-    EXPECT_NE(row->ghash, nullptr);
-    EXPECT_EQ(row->gcm_encrypt == nullptr, row->gcm_decrypt == nullptr);
-    EXPECT_EQ(row->gcm_encrypt_nontemporal == nullptr, row->gcm_decrypt_nontemporal == nullptr);
-    EXPECT_EQ(row->gcm_seal == nullptr, row->gcm_open == nullptr);
-    EXPECT_EQ(row->gcm_seal_many == nullptr, row->gcm_open_many == nullptr);
+    for (const auto& [one, other] : optional_pairs_of(*row)) {
+      EXPECT_EQ(one == nullptr, other == nullptr);
+    }
     before = row;
   }
-}
-
-const void* address(auto* function) {
-  return function == nullptr ? nullptr : reinterpret_cast<const void*>(function);
-}
-
-// Functions in which kernels differ.
-std::set<const void*> parallel_functions_of(const Kernel& row) {
-  std::set<const void*> all = {address(row.ecb_encrypt),
-                               address(row.ecb_decrypt),
-                               address(row.cbc_decrypt),
-                               address(row.ctr),
-                               address(row.ctr_nontemporal),
-                               address(row.ecb_encrypt_nontemporal),
-                               address(row.ecb_decrypt_nontemporal),
-                               address(row.cbc_decrypt_nontemporal),
-                               address(row.xts_encrypt_nontemporal),
-                               address(row.xts_decrypt_nontemporal),
-                               address(row.xts_tweaks),
-                               address(row.xts_encrypt),
-                               address(row.xts_decrypt),
-                               address(row.gcm_encrypt),
-                               address(row.gcm_decrypt),
-                               address(row.gcm_encrypt_nontemporal),
-                               address(row.gcm_decrypt_nontemporal),
-                               address(row.gcm_seal),
-                               address(row.gcm_open),
-                               address(row.gcm_seal_many),
-                               address(row.gcm_open_many)};
-  all.erase(nullptr);
-  return all;
-}
-
-// With those that rows may share.
-std::set<const void*> functions_of(const Kernel& row) {
-  std::set<const void*> all = parallel_functions_of(row);
-  for (const void* function : {address(row.expand), address(row.cbc_encrypt),
-                               address(row.ghash_init), address(row.ghash)}) {
-    all.insert(function);
-  }
-  return all;
 }
 
 TEST(KernelTable, NoTwoRowsShareParallelFunctions) {
@@ -394,6 +378,7 @@ TEST(Selection, FindsTheExpectedRowUnderEveryFeatureSubset) {
         ASSERT_EQ(&find_kernel(request), expected) << request;
         const KernelInfo info = select_kernel(request);
         ASSERT_EQ(info.name, expected->name);
+        ASSERT_EQ(info.timing, expected->timing);
         ASSERT_EQ(info.variant, expected->variant);
         ASSERT_TRUE(info.available);
         ASSERT_EQ(info.reason, "");
@@ -412,12 +397,11 @@ TEST(Selection, FindsTheExpectedRowUnderEveryFeatureSubset) {
         }
         ASSERT_NE(least, nullptr) << text;
         ASSERT_NE(text.find("'" + request + "'"), std::string::npos) << text;
-        const auto missing_names = cpu_feature_names(from_bits(least->needs.bits & ~subset.bits));
         const std::set<std::string> words = words_of(text);
-        for (const std::string_view name : cpu_feature_names(from_bits(every_feature))) {
-          const bool is_missing =
-              std::find(missing_names.begin(), missing_names.end(), name) != missing_names.end();
-          ASSERT_EQ(words.count(std::string(name)) != 0, is_missing) << name << " in: " << text;
+        for (const auto& [feature, needed] : dependencies) {
+          const bool is_missing = least->needs.has(feature) && !subset.has(feature);
+          const std::string name(cpu_feature_name(feature));
+          ASSERT_EQ(words.count(name) != 0, is_missing) << name << " in: " << text;
         }
       }
     }
@@ -433,59 +417,6 @@ TEST(Selection, FindsTheExpectedRowUnderEveryFeatureSubset) {
         ASSERT_EQ(list[i].variant, expected->variant);
       }
     }
-  }
-}
-
-// Masks make this machine look like machines of several generations.
-TEST(Selection, Auto_TakesTheWidestUsableKernel) {
-  struct Step {
-    CpuFeatureSet hidden;
-    const char* row;
-  };
-#if defined(__x86_64__)
-  const CpuFeatureSet avx512(avx512f, avx512dq, avx512bw, avx512vl, avx512vbmi2);
-  const auto with = [](CpuFeatureSet a, CpuFeatureSet b) { return from_bits(a.bits | b.bits); };
-  const CpuFeatureSet wide = with(avx512, CpuFeatureSet(vaes, vpclmulqdq));
-  const std::vector<Step> steps = {
-      {CpuFeatureSet(), "vaes512"},
-      {avx512, "vaes256"},
-      {wide, "aesni"},
-      {with(wide, CpuFeatureSet(avx, avx2)), "aesni"},
-      {CpuFeatureSet(vaes, aes), "bitslice avx512"},
-      {CpuFeatureSet(vaes, vpclmulqdq, aes, pclmulqdq), "bitslice avx512"},
-      {with(wide, CpuFeatureSet(aes)), "bitslice avx2"},
-      {from_bits(every_feature & ~CpuFeatureSet(ssse3, sse41).bits), "bitslice"},
-      {from_bits(every_feature), "bitslice"},
-  };
-#elif defined(__AARCH64EL__)
-  const std::vector<Step> steps = {
-      {CpuFeatureSet(), "armv8-eor3"},
-      {CpuFeatureSet(sha3), "armv8"},
-      {CpuFeatureSet(pmull), "bitslice neon"},
-      {CpuFeatureSet(aes, pmull), "bitslice neon"},
-      {from_bits(every_feature), "bitslice portable"},
-  };
-#else
-  const std::vector<Step> steps = {{CpuFeatureSet(), "bitslice"}};
-#endif
-  if (usable_cpu_features().bits != every_feature) {
-    GTEST_SKIP() << "this machine lacks some CPU features; other tests cover the subsets it has";
-  }
-  for (const Step& step : steps) {
-    const ScopedEnvironment environment("PARAES_CPU_MASK", mask_text(step.hidden));
-    const std::string expected = step.row;
-    const KernelInfo info = select_kernel("auto");
-    EXPECT_EQ(info.name, expected.substr(0, expected.find(' '))) << mask_text(step.hidden);
-    if (expected.find(' ') != std::string::npos) {
-      EXPECT_EQ(info.variant, expected.substr(expected.find(' ') + 1)) << mask_text(step.hidden);
-    }
-  }
-}
-
-TEST(Selection, Auto_IsAlwaysConstantTime) {
-  for (const CpuFeatureSet subset : consistent_subsets()) {
-    const ScopedEnvironment environment("PARAES_CPU_MASK", mask_leaving(subset));
-    ASSERT_EQ(select_kernel("auto").timing, Timing::constant) << mask_leaving(subset);
   }
 }
 
@@ -527,21 +458,23 @@ std::vector<const void*> all_functions() {
 
 // The function that an operation on one thread must call.
 const void* main_function(const Kernel& row, const Operation& operation) {
-  const std::string_view name = operation.name;
-  const bool encrypting = operation.direction == Direction::encrypt;
-  const void* ecb = encrypting ? address(row.ecb_encrypt) : address(row.ecb_decrypt);
-  if (name.starts_with("ECB")) return ecb;
-  if (name.starts_with("CBC")) {
-    return encrypting ? address(row.cbc_encrypt) : address(row.cbc_decrypt);
-  }
-  if (name.starts_with("CTR")) return address(row.ctr);
-  if (name.starts_with("XTS")) {
-    const void* xts = encrypting ? address(row.xts_encrypt) : address(row.xts_decrypt);
-    return xts != nullptr ? xts : ecb;
-  }
-  const void* whole = encrypting ? address(row.gcm_seal) : address(row.gcm_open);
-  const void* fused = encrypting ? address(row.gcm_encrypt) : address(row.gcm_decrypt);
-  return whole != nullptr ? whole : fused != nullptr ? fused : address(row.ctr);
+  const auto directed = [&](auto* encrypt, auto* decrypt) {
+    return address(operation.direction == Direction::encrypt ? encrypt : decrypt);
+  };
+  const auto first = [](auto... functions) {
+    const void* found = nullptr;
+    ((found = found != nullptr ? found : functions), ...);
+    return found;
+  };
+  const std::string mode = std::string(operation.name).substr(0, 3);
+  const void* const ecb = directed(row.ecb_encrypt, row.ecb_decrypt);
+  if (mode == "ECB") return ecb;
+  if (mode == "CBC") return directed(row.cbc_encrypt, row.cbc_decrypt);
+  if (mode == "CTR") return address(row.ctr);
+  if (mode == "XTS") return first(directed(row.xts_encrypt, row.xts_decrypt), ecb);
+  const void* const whole =
+      operation.direction == Direction::encrypt ? address(row.gcm_seal) : address(row.gcm_open);
+  return first(whole, directed(row.gcm_encrypt, row.gcm_decrypt), address(row.ctr));
 }
 
 std::string owners(const void* function) {

@@ -31,11 +31,12 @@ using support::pattern;
 using support::test_device;
 
 std::array<std::uint8_t, 16> block(unsigned seed) {
-  const Buffer bytes = support::make_key(16, seed);
   std::array<std::uint8_t, 16> made{};
-  std::copy(bytes.begin(), bytes.end(), made.begin());
+  std::copy_n(support::make_key(16, seed).begin(), 16, made.begin());
   return made;
 }
+
+std::uint64_t whole_blocks(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
 
 // Messages of these sizes, one after another, each at a multiple of 16 bytes. Messages take the
 // keys in turn.
@@ -50,8 +51,8 @@ std::vector<DeviceMessage> make_messages(std::span<const std::uint64_t> sizes, u
                         .bytes = bytes,
                         .key = number % keys,
                         .iv = block(1000 + number),
-                        .tag = at + (bytes + 15) / 16 * 16});
-    at += (bytes + 15) / 16 * 16 + gap;
+                        .tag = at + whole_blocks(bytes)});
+    at += whole_blocks(bytes) + gap;
   }
   return messages;
 }
@@ -80,7 +81,7 @@ const std::vector<Load> loads = {
 
 std::size_t total(const std::vector<DeviceMessage>& messages) {
   const DeviceMessage& last = messages.back();
-  return last.out + (last.bytes + 15) / 16 * 16 + tag_gap;
+  return last.out + whole_blocks(last.bytes) + tag_gap;
 }
 
 template <class Work>
@@ -204,32 +205,50 @@ TEST_P(DeviceCiphers, XtsMatchesOpenssl) {
   const auto messages = make_messages(std::vector<std::uint64_t>{4096, 1040, 32}, 1);
   for (const std::size_t unit : {512U, 48U, 0U}) {
     DeviceXts cipher(device_->stream(), key, unit, options());
-    for (const auto& row :
-         {std::pair{false, Direction::encrypt}, std::pair{false, Direction::decrypt},
-          std::pair{true, Direction::encrypt}, std::pair{true, Direction::decrypt}}) {
-      const bool in_place = row.first;
-      const Direction direction = row.second;
+    for (const unsigned way : {0U, 1U, 2U, 3U}) {
+      const bool in_place = way >= 2;
+      const Direction direction = way % 2 == 0 ? Direction::encrypt : Direction::decrypt;
       SCOPED_TRACE("units of " + std::to_string(unit) + (in_place ? ", in place" : ""));
       const Buffer result = run(total(messages), in_place, [&](const auto& in, const auto& out) {
         crypt(cipher, direction, in, out, messages);
       });
       expect(result, messages, in_place, [&](const DeviceMessage& message, Bytes text) {
-        // Each unit alone: OpenSSL would use ciphertext stealing for none of these.
-        Buffer all;
-        auto number = message.iv;
-        const std::size_t step = unit == 0 ? text.size() : unit;
-        for (std::size_t at = 0; at < text.size(); at += step) {
-          const Bytes one = text.subspan(at, std::min(step, text.size() - at));
-          const Buffer done = support::evp_xts_unit(direction, key, number, one);
-          all.insert(all.end(), done.begin(), done.end());
-          for (std::uint8_t& byte : number) {
-            if (++byte != 0) break;
-          }
-        }
-        return all;
+        // No unit needs ciphertext stealing.
+        return support::evp_xts(direction, key, message.iv, unit, text);
       });
     }
   }
+}
+
+support::Sealed sealed_by_openssl(const Keys& keys, const DeviceMessage& message, Bytes plain) {
+  return support::evp_gcm_encrypt(keys.spans[message.key], Bytes(message.iv).first(12), message.aad,
+                                  plain.subspan(message.in, message.bytes));
+}
+
+Bytes text_of(const Buffer& all, const DeviceMessage& message) {
+  return Bytes(all).subspan(message.out, message.bytes);
+}
+
+// Seals and opens messages in place, whatever lies between them.
+void expect_sealed_and_opened(DeviceGcm& cipher, support::CallersDevice& device, const Keys& keys,
+                              const DeviceBuffer& memory,
+                              const std::vector<DeviceMessage>& messages) {
+  const Buffer plain = pattern(memory.bytes);
+  device.write(memory, plain);
+  cipher.seal(memory, memory, messages);
+  const Buffer sealed = device.read(memory);
+  for (const DeviceMessage& message : messages) {
+    const support::Sealed right = sealed_by_openssl(keys, message, plain);
+    ASSERT_EQ(difference(text_of(sealed, message), right.text), "") << message.in;
+    ASSERT_EQ(difference(Bytes(sealed).subspan(message.tag, 16), right.tag), "") << message.in;
+  }
+  const DeviceVerdict verdict = cipher.open(memory, memory, messages);
+  const Buffer opened = device.read(memory);
+  EXPECT_TRUE(verdict.all_intact());
+  for (const DeviceMessage& message : messages) {
+    ASSERT_EQ(difference(text_of(opened, message), text_of(plain, message)), "") << message.in;
+  }
+  device.write(memory, sealed);
 }
 
 Buffer aad_of(const DeviceMessage& message, bool has_aad) {
@@ -251,11 +270,8 @@ TEST_P(DeviceCiphers, GcmMatchesOpenssl) {
       });
       const Buffer plain = pattern(sealed.size());
       Buffer expected = in_place ? plain : Buffer(sealed.size(), 0xee);
-      for (std::size_t i = 0; i < messages.size(); ++i) {
-        const DeviceMessage& message = messages[i];
-        const support::Sealed right =
-            support::evp_gcm_encrypt(keys.spans[message.key], Bytes(message.iv).first(12), aads[i],
-                                     Bytes(plain).subspan(message.in, message.bytes));
+      for (const DeviceMessage& message : messages) {
+        const support::Sealed right = sealed_by_openssl(keys, message, plain);
         std::copy(right.text.begin(), right.text.end(), &expected[message.out]);
         std::copy(right.tag.begin(), right.tag.end(), &expected[message.tag]);
       }
@@ -264,21 +280,13 @@ TEST_P(DeviceCiphers, GcmMatchesOpenssl) {
       // Every second message is damaged, in turn in its associated data, its text and its tag.
       Buffer damaged = sealed;
       for (std::size_t i = 1; i < messages.size(); i += 2) {
-        switch ((i / 2 + (in_place ? 1 : 0)) % 3) {
-          case 0:
-            if (has_aad) {
-              aads[i][0] ^= 1;
-              break;
-            }
-            [[fallthrough]];
-          case 1:
-            if (messages[i].bytes != 0) {
-              damaged[messages[i].out + messages[i].bytes - 1] ^= 0x80;
-              break;
-            }
-            [[fallthrough]];
-          default:
-            damaged[messages[i].tag + 15] ^= 1;
+        const std::size_t part = (i / 2 + (in_place ? 1 : 0)) % 3;
+        if (part == 0 && has_aad) {
+          aads[i][0] ^= 1;
+        } else if (part < 2 && messages[i].bytes != 0) {
+          damaged[messages[i].out + messages[i].bytes - 1] ^= 0x80;
+        } else {
+          damaged[messages[i].tag + 15] ^= 1;
         }
       }
       const DeviceBuffer in = device_->allocate(damaged.size(), 16);
@@ -311,33 +319,17 @@ TEST_P(DeviceCiphers, LongGcmMessagesMatchOpenssl) {
     const std::vector<std::uint64_t> sizes = {100, bytes, 16};
     const auto messages = make_messages(sizes, 2, tag_gap);
     const DeviceBuffer in = device_->allocate(total(messages));
-    const Buffer plain = pattern(in.bytes);
-    device_->write(in, plain);
-    cipher.seal(in, in, messages);
+    expect_sealed_and_opened(cipher, *device_, keys, in, messages);
+    if (HasFatalFailure()) return;
     Buffer sealed = device_->read(in);
-    for (const DeviceMessage& message : messages) {
-      const support::Sealed right =
-          support::evp_gcm_encrypt(keys.spans[message.key], Bytes(message.iv).first(12), {},
-                                   Bytes(plain).subspan(message.in, message.bytes));
-      ASSERT_EQ(difference(Bytes(sealed).subspan(message.out, message.bytes), right.text), "");
-      ASSERT_EQ(difference(Bytes(sealed).subspan(message.tag, 16), right.tag), "");
-    }
-    DeviceVerdict verdict = cipher.open(in, in, messages);
-    const Buffer opened = device_->read(in);
-    for (const DeviceMessage& message : messages) {
-      EXPECT_EQ(difference(Bytes(opened).subspan(message.out, message.bytes),
-                           Bytes(plain).subspan(message.in, message.bytes)),
-                "");
-    }
-    EXPECT_TRUE(verdict.all_intact());
     sealed[messages[1].out + 20000] ^= 4;
     device_->write(in, sealed);
-    verdict = cipher.open(in, in, messages);
+    const DeviceVerdict verdict = cipher.open(in, in, messages);
     const Buffer withheld = device_->read(in);
     EXPECT_TRUE(verdict.intact(0));
     EXPECT_FALSE(verdict.intact(1));
     EXPECT_TRUE(verdict.intact(2));
-    EXPECT_EQ(difference(Bytes(withheld).subspan(messages[1].out, bytes), Buffer(bytes)), "");
+    EXPECT_EQ(difference(text_of(withheld, messages[1]), Buffer(bytes)), "");
   }
 }
 
@@ -349,10 +341,6 @@ TEST_P(DeviceCiphers, CallsMayHaveManyMessages) {
   const auto messages = make_messages(sizes, 2, tag_gap);
   const DeviceBuffer in = device_->allocate(total(messages));
   const Buffer plain = pattern(in.bytes);
-  const auto text_of = [&](const Buffer& all, const DeviceMessage& message) {
-    return Bytes(all).subspan(message.out, 16);
-  };
-
   DeviceCtr ctr(device_->stream(), keys.spans, options());
   device_->write(in, plain);
   ctr.process(in, in, messages);
@@ -365,21 +353,7 @@ TEST_P(DeviceCiphers, CallsMayHaveManyMessages) {
 
   if (GetParam() != "bitslice") return;  // GHASH does not depend on tiles, and takes long on a CPU
   DeviceGcm gcm(device_->stream(), keys.spans, options());
-  device_->write(in, plain);
-  gcm.seal(in, in, messages);
-  const Buffer sealed = device_->read(in);
-  for (const DeviceMessage& message : messages) {
-    const support::Sealed right = support::evp_gcm_encrypt(
-        keys.spans[message.key], Bytes(message.iv).first(12), {}, text_of(plain, message));
-    ASSERT_EQ(difference(text_of(sealed, message), right.text), "") << message.in / 48;
-    ASSERT_EQ(difference(Bytes(sealed).subspan(message.tag, 16), right.tag), "") << message.in / 48;
-  }
-  const DeviceVerdict verdict = gcm.open(in, in, messages);
-  const Buffer opened = device_->read(in);
-  EXPECT_TRUE(verdict.all_intact());
-  for (const DeviceMessage& message : messages) {
-    ASSERT_EQ(difference(text_of(opened, message), text_of(plain, message)), "") << message.in / 48;
-  }
+  expect_sealed_and_opened(gcm, *device_, keys, in, messages);
 }
 
 // A second call needs more memory for its messages than the first, while the first may still run.
@@ -417,10 +391,15 @@ class DeviceCalls : public testing::Test {
     device_->write(out_, pattern(256, 100));
   }
 
+  template <class Work>
+  static std::string refusal(const Work& work) {
+    return message_of<InvalidArgument>(work);
+  }
+
   // The error of a call, which must not have written anything.
   template <class Work>
   std::string error_of(const Work& work) {
-    const std::string message = message_of<InvalidArgument>(work);
+    const std::string message = refusal(work);
     EXPECT_EQ(difference(device_->read(in_), pattern(256)), "") << message;
     EXPECT_EQ(difference(device_->read(out_), pattern(256, 100)), "") << message;
     return message;
@@ -498,36 +477,27 @@ TEST_F(DeviceCalls, ModesRefuseSizesThatTheyCannotProcess) {
   EXPECT_HAS(error_of([&] { xts.encrypt(in_, out_, {&odd, 1}); }), "ciphertext stealing (Xts)");
   const DeviceMessage none{};
   EXPECT_HAS(error_of([&] { xts.decrypt(in_, out_, {&none, 1}); }), "at least one");
-  EXPECT_HAS(message_of<InvalidArgument>([&] { DeviceXts(stream, support::make_key(32, 2), 24); }),
+  EXPECT_HAS(refusal([&] { DeviceXts(stream, support::make_key(32, 2), 24); }),
              "data units of whole blocks");
-  EXPECT_HAS(message_of<InvalidArgument>([&] { DeviceXts(stream, Buffer(32), 64); }),
-             "must differ");
+  EXPECT_HAS(refusal([&] { DeviceXts(stream, Buffer(32), 64); }), "must differ");
 }
 
 TEST_F(DeviceCalls, KeysAreChecked) {
   const DeviceStream stream = device_->stream();
-  EXPECT_HAS(message_of<InvalidArgument>([&] { DeviceCtr(stream, Buffer(17)); }), "not 17");
-  EXPECT_HAS(message_of<InvalidArgument>([&] { DeviceCtr(stream, std::vector<Bytes>()); }),
-             "at least one key");
+  EXPECT_HAS(refusal([&] { DeviceCtr(stream, Buffer(17)); }), "not 17");
+  EXPECT_HAS(refusal([&] { DeviceCtr(stream, std::vector<Bytes>()); }), "at least one key");
   const Buffer longer = support::make_key(32, 5);
   const std::vector<Bytes> mixed = {key_, longer};
-  EXPECT_HAS(message_of<InvalidArgument>([&] { DeviceCtr(stream, mixed); }),
-             "one size, not 16 and 32");
+  EXPECT_HAS(refusal([&] { DeviceCtr(stream, mixed); }), "one size, not 16 and 32");
   EXPECT_HAS(message_of<UnknownKernel>([&] { DeviceCtr(stream, key_, {.kernel = "aesni"}); }),
              "no GPU kernel 'aesni'");
 }
 
 TEST_F(DeviceCalls, StreamsAreChecked) {
   for (const char* device : {"cpu", "cuda:0+1", "opencl:0", ""}) {
-    EXPECT_HAS(message_of<InvalidArgument>([&] {
-                 DeviceCtr({device, nullptr}, key_);
-               }),
-               "a stream is on one device");
+    EXPECT_HAS(refusal([&] { DeviceCtr({device, nullptr}, key_); }), "a stream is on one device");
   }
-  EXPECT_HAS(message_of<InvalidArgument>([&] {
-               DeviceCtr({"opencl", nullptr}, key_);
-             }),
-             "OpenCL has no default queue");
+  EXPECT_HAS(refusal([&] { DeviceCtr({"opencl", nullptr}, key_); }), "OpenCL has no default queue");
 }
 
 // A handle of OpenCL's memory is no address: the sum of one and an offset means nothing.

@@ -14,8 +14,7 @@
 //   pending:1          events report that the work before them is not done
 //   newest:N           programs of fake_nvrtc.cpp whose major version is larger are refused, and so
 //                      are programs of real compilers
-//   rate:N             a virtual clock runs: a device copies N bytes in a nanosecond in each
-//   direction,
+//   rate:N             a virtual clock runs: a device copies N bytes in a nanosecond in each way,
 //                      and its kernels work on as many bytes of text, all three at the same time
 //   threads:N          with `rate`: nobody's wait ends before so many threads have enqueued work
 // A call that works on a device fails unless the device is current on the calling thread and the
@@ -34,6 +33,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +56,10 @@
 #define PARAES_ENTER_DEVICE() \
   const Lock lock(mutex);     \
   if (const int code = enter_device(__func__); code != 0) return code
+// And unless its stream is one of the device.
+#define PARAES_ENTER_STREAM() \
+  PARAES_ENTER_DEVICE();      \
+  if (!is_stream(stream)) return invalid_handle
 
 namespace {
 
@@ -159,14 +163,9 @@ thread_local double host_time = 0;  // of the virtual clock, on this thread
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == at) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
   return parts;
 }
 
@@ -335,44 +334,37 @@ int remove(void* pointer, Kind kind) {
   return 0;
 }
 
-using Objects = std::map<std::uintptr_t, Object>;
-
-// The object that holds these bytes.
-Objects::iterator holder(const void* pointer, std::size_t bytes) {
+// The object of this kind that holds these bytes, and where they begin in it; else nullptr.
+std::pair<Object*, std::size_t> holder(const void* pointer, std::size_t bytes, Kind kind) {
   auto& objects = state().objects;
   const auto next = objects.upper_bound(key_of(pointer));
-  if (next == objects.begin()) return objects.end();
-  const auto found = std::prev(next);
-  const std::size_t offset = key_of(pointer) - found->first;
-  const bool holds = offset <= found->second.bytes && bytes <= found->second.bytes - offset;
-  return holds ? found : objects.end();
+  if (next == objects.begin()) return {};
+  auto& [begin, object] = *std::prev(next);
+  const std::size_t offset = key_of(pointer) - begin;
+  const bool holds = offset <= object.bytes && bytes <= object.bytes - offset;
+  if (!holds || object.kind != kind) return {};
+  return {&object, offset};
 }
 
 // Whether the device can access these bytes.
 bool reaches(const void* pointer, std::size_t bytes) {
-  const auto found = holder(pointer, bytes);
-  if (found == state().objects.end()) return false;
-  const Object& object = found->second;
-  return (object.kind == Kind::memory && object.device == current) ||
-         (object.kind == Kind::host && object.mapped);
+  const Object* const memory = holder(pointer, bytes, Kind::memory).first;
+  const Object* const host = holder(pointer, bytes, Kind::host).first;
+  return (memory != nullptr && memory->device == current) || (host != nullptr && host->mapped);
 }
 
 // The device's bytes have been uploaded or cleared. Kernels do not count, because real ones do not
 // write the padding.
 void note_written(const void* pointer, std::size_t bytes) {
-  const auto found = holder(pointer, bytes);
-  if (found == state().objects.end() || found->second.kind != Kind::memory) return;
-  std::memset(found->second.written.data() + (key_of(pointer) - found->first), 1, bytes);
+  const auto [object, first] = holder(pointer, bytes, Kind::memory);
+  if (object != nullptr) std::memset(object->written.data() + first, 1, bytes);
 }
 
 // Counts a download of bytes that nothing has written.
 void check_written(const void* pointer, std::size_t bytes) {
-  const auto found = holder(pointer, bytes);
-  if (found == state().objects.end() || found->second.kind != Kind::memory) return;
-  const auto begin =
-      found->second.written.begin() + static_cast<std::ptrdiff_t>(key_of(pointer) - found->first);
-  if (std::find(begin, begin + static_cast<std::ptrdiff_t>(bytes), 0) !=
-      begin + static_cast<std::ptrdiff_t>(bytes)) {
+  const auto [object, first] = holder(pointer, bytes, Kind::memory);
+  if (object == nullptr) return;
+  if (std::memchr(object->written.data() + first, 0, bytes) != nullptr) {
     ++state().counts["uninitialised"];
   }
 }
@@ -380,9 +372,7 @@ void check_written(const void* pointer, std::size_t bytes) {
 // Counts a copy from or to memory that is not pinned. A real driver makes it through memory of its
 // own, where the bytes stay.
 void check_pinned(const void* pointer, std::size_t bytes) {
-  const auto found = holder(pointer, bytes);
-  if (found == state().objects.end() || found->second.kind != Kind::host)
-    ++state().counts["unpinned"];
+  if (holder(pointer, bytes, Kind::host).first == nullptr) ++state().counts["unpinned"];
 }
 
 // CUDA's driver puts small uploads into its commands, whatever memory they come from.
@@ -395,10 +385,9 @@ void keep(const void* pointer, std::size_t bytes) {
 
 // Counts an upload from pinned memory that still has the bytes of its allocation.
 void check_host(const void* pointer, std::size_t bytes) {
-  const auto found = holder(pointer, bytes);
-  if (found == state().objects.end() || found->second.kind != Kind::host) return;
-  const std::size_t first = key_of(pointer) - found->first;
-  const auto* const data = reinterpret_cast<const unsigned char*>(found->first);
+  const auto [object, first] = holder(pointer, bytes, Kind::host);
+  if (object == nullptr) return;
+  const auto* const data = static_cast<const unsigned char*>(pointer) - first;
   for (std::size_t i = (first + 7) / 8 * 8; i + 8 <= first + bytes; i += 8) {
     if (std::memcmp(data + i, poison, 8) != 0) continue;
     ++state().counts["uninitialised"];
@@ -418,9 +407,9 @@ std::size_t text_bytes(void** parameters) {
   constexpr std::size_t message_bytes = 64, place_of_bytes = 16;
   const unsigned char* messages = nullptr;
   std::uint32_t count = 0;
+  std::uint64_t tiles = 0;
   std::memcpy(&messages, parameters[2], sizeof messages);
   std::memcpy(&count, parameters[3], sizeof count);
-  std::uint64_t tiles = 0;
   std::memcpy(&tiles, parameters[4], sizeof tiles);
   if (tiles == 0 || !reaches(messages, message_bytes * count)) return 0;
   std::size_t sum = 0;
@@ -433,14 +422,11 @@ std::size_t text_bytes(void** parameters) {
 }
 
 void free_all_of(int device) {
-  for (auto object = state().objects.begin(); object != state().objects.end();) {
-    if (object->second.device == device) {
-      std::free(reinterpret_cast<void*>(object->first));
-      object = state().objects.erase(object);
-    } else {
-      ++object;
-    }
-  }
+  std::erase_if(state().objects, [&](const auto& object) {
+    const bool gone = object.second.device == device;
+    if (gone) std::free(reinterpret_cast<void*>(object.first));
+    return gone;
+  });
   state().devices[static_cast<std::size_t>(device)] = Device{};
 }
 
@@ -621,25 +607,23 @@ extern "C" int hipSetDevice(int device) {
   return 0;
 }
 
+// As in ROCm 5 or 6.
 #ifdef PARAES_FAKE_BARE
-// As in ROCm 5.
-extern "C" int hipGetDeviceProperties(void* properties, int device) {
-  PARAES_ENTER();
-  std::memset(properties, 0xff, 792);
-  std::snprintf(static_cast<char*>(properties), 256, "gfx fake %d", device);
-  std::snprintf(static_cast<char*>(properties) + 396, 256, "gfx90a:sramecc+:xnack-");
-  return 0;
-}
+constexpr std::size_t property_bytes = 792, place_of_target = 396;
+#define PARAES_GET_PROPERTIES hipGetDeviceProperties
 #else
-// As in ROCm 6.
-extern "C" int hipGetDevicePropertiesR0600(void* properties, int device) {
+constexpr std::size_t property_bytes = 1472, place_of_target = 1160;
+#define PARAES_GET_PROPERTIES hipGetDevicePropertiesR0600
+#endif
+extern "C" int PARAES_GET_PROPERTIES(char* properties, int device) {
   PARAES_ENTER();
-  std::memset(properties, 0xff, 1472);
-  std::snprintf(static_cast<char*>(properties), 256, "gfx fake %d", device);
-  std::snprintf(static_cast<char*>(properties) + 1160, 256, "gfx90a:sramecc+:xnack-");
+  std::memset(properties, 0xff, property_bytes);
+  std::snprintf(properties, 256, "gfx fake %d", device);
+  std::snprintf(properties + place_of_target, 256, "gfx90a:sramecc+:xnack-");
   return 0;
 }
 
+#ifndef PARAES_FAKE_BARE
 extern "C" const char* hipGetErrorName(int code) {
   const Text* const text = text_of(code);
   return text != nullptr ? text->hip : "hipErrorUnknown";
@@ -777,8 +761,7 @@ PARAES_FAKE(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer, void** pointe
 
 PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from, std::size_t bytes,
             void* stream) {
-  PARAES_ENTER_DEVICE();
-  if (!is_stream(stream)) return invalid_handle;
+  PARAES_ENTER_STREAM();
   if (!reaches(to, bytes)) return invalid_value;
   check_pinned(from, bytes);
   check_host(from, bytes);
@@ -791,8 +774,7 @@ PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from
 
 PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from, std::size_t bytes,
             void* stream) {
-  PARAES_ENTER_DEVICE();
-  if (!is_stream(stream)) return invalid_handle;
+  PARAES_ENTER_STREAM();
   if (!reaches(from, bytes)) return invalid_value;
   check_pinned(to, bytes);
   check_written(from, bytes);
@@ -803,8 +785,7 @@ PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from
 
 PARAES_FAKE(cuMemsetD8Async, hipMemsetD8Async, void* to, unsigned char value, std::size_t bytes,
             void* stream) {
-  PARAES_ENTER_DEVICE();
-  if (!is_stream(stream)) return invalid_handle;
+  PARAES_ENTER_STREAM();
   if (!reaches(to, bytes)) return invalid_value;
   note_written(to, bytes);
   std::memset(to, value, bytes);
@@ -813,8 +794,7 @@ PARAES_FAKE(cuMemsetD8Async, hipMemsetD8Async, void* to, unsigned char value, st
 
 PARAES_FAKE(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, void* to, void* from, std::size_t bytes,
             void* stream) {
-  PARAES_ENTER_DEVICE();
-  if (!is_stream(stream)) return invalid_handle;
+  PARAES_ENTER_STREAM();
   if (!reaches(to, bytes) || !reaches(from, bytes)) return invalid_value;
   std::memmove(to, from, bytes);
   return 0;
@@ -833,15 +813,13 @@ PARAES_FAKE(cuStreamDestroy_v2, hipStreamDestroy, void* stream) {
 }
 
 PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
-  PARAES_ENTER_DEVICE();
-  if (!is_stream(stream)) return invalid_handle;
+  PARAES_ENTER_STREAM();
   return 0;
 }
 
 #ifndef PARAES_FAKE_BARE
 PARAES_FAKE(cuStreamIsCapturing, hipStreamIsCapturing, void* stream, int* status) {
-  PARAES_ENTER_DEVICE();
-  if (!is_stream(stream)) return invalid_handle;
+  PARAES_ENTER_STREAM();
   *status = directive("captured", 0);
   return 0;
 }
@@ -904,13 +882,8 @@ PARAES_FAKE(cuEventElapsedTime, hipEventElapsedTime, float* milliseconds, void* 
 // A program is text that begins with "fake", or any ELF file.
 PARAES_FAKE(cuModuleLoadData, hipModuleLoadData, void** module, const void* image) {
   PARAES_ENTER_DEVICE();
-  if (std::memcmp(image, "fake", 4) != 0 && std::memcmp(image,
-                                                        "\x7f"
-                                                        "ELF",
-                                                        4) != 0) {
-    return invalid_image;
-  }
   const bool is_text = std::memcmp(image, "fake", 4) == 0;
+  if (!is_text && std::memcmp(image, "\177ELF", 4) != 0) return invalid_image;
   const int newest = directive("newest", INT_MAX);
   if (newest != INT_MAX && (!is_text || std::atoi(static_cast<const char*>(image) + 4) > newest)) {
     return no_binary_for_gpu;
@@ -942,8 +915,7 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
             unsigned groups_y, unsigned groups_z, unsigned threads_x, unsigned threads_y,
             unsigned threads_z, unsigned shared_bytes, void* stream, void** parameters,
             void** extra) {
-  PARAES_ENTER_DEVICE();
-  if (!is_stream(stream)) return invalid_handle;
+  PARAES_ENTER_STREAM();
   const unsigned allowed =
       is_hip ? 64U << 10 : std::max(usual_shared_bytes, current_device().shared[kernel->name]);
   if (groups_x == 0 || groups_y != 1 || groups_z != 1 || threads_x == 0 || threads_x > 1024 ||

@@ -35,7 +35,6 @@ namespace paraes {
 namespace {
 
 using support::Buffer;
-
 using support::test_device;
 
 enum class Kind { paraes, c2sp, tink };
@@ -95,12 +94,15 @@ Buffer sealed_by_cpu(const Sample& sample) {
   return sink.data;
 }
 
-Buffer opened_by_cpu(const Sample& sample, const Buffer& sealed) {
+Buffer opened_with(const Message& message, const Buffer& sealed) {
   support::RandomSource source(sealed);
-  const Message message = sample.opened(sealed, {});
   support::OrderedSink sink;
   open_message(source, message, &sink);
   return sink.data;
+}
+
+Buffer opened_by_cpu(const Sample& sample, const Buffer& sealed) {
+  return opened_with(sample.opened(sealed, {}), sealed);
 }
 
 // A batch: messages, their input and output, and the list for seal_messages or open_messages.
@@ -175,6 +177,20 @@ class ManyMessages : public testing::TestWithParam<std::string> {
     return made;
   }
 
+  // Seals `count` messages with these numbers of bytes at once, and opens them on the CPU.
+  template <class Size>
+  static void expect_sealed(unsigned count, const Execution& how, const Size& bytes_of) {
+    Batch batch;
+    for (unsigned i = 0; i < count; ++i) {
+      batch.add_to_seal({.bytes = bytes_of(i), .number = i}, how);
+    }
+    seal_messages(batch.list);
+    for (unsigned i = 0; i < count; ++i) {
+      const Sample sample = {.bytes = bytes_of(i), .number = i};
+      ASSERT_EQ(support::difference(opened_by_cpu(sample, batch.out[i]), sample.plain()), "") << i;
+    }
+  }
+
   static void expect_same_as_cpu(const Execution& how) {
     const std::vector<Sample> list = samples();
     Batch sealing;
@@ -211,13 +227,7 @@ TEST_P(ManyMessages, LittleDeviceMemoryMatchesTheCpu) {
   Execution how = execution();
   how.device_memory = 1;
   expect_same_as_cpu(how);
-  Batch batch;
-  for (unsigned i = 0; i < 500; ++i) batch.add_to_seal({.bytes = i * 7U, .number = i}, how);
-  seal_messages(batch.list);
-  for (unsigned i = 0; i < 500; ++i) {
-    const Sample sample = {.bytes = i * 7U, .number = i};
-    ASSERT_EQ(support::difference(opened_by_cpu(sample, batch.out[i]), sample.plain()), "") << i;
-  }
+  expect_sealed(500, how, [](unsigned i) { return i * 7U; });
 }
 
 // However many messages and keys a batch has, it launches each entry once: for hash keys, key
@@ -264,17 +274,8 @@ TEST_P(ManyMessages, BatchDoesNotDisturbAnotherCipher) {
   const Buffer sealed = sealed_by_cpu(sample);
   const Message message = sample.opened(sealed, execution());
   for (unsigned round = 0; round < 3; ++round) {
-    support::RandomSource source(sealed);
-    support::OrderedSink sink;
-    open_message(source, message, &sink);
-    ASSERT_EQ(support::difference(sink.data, sample.plain()), "");
-    Batch batch;
-    for (unsigned i = 0; i < 3; ++i) batch.add_to_seal({.bytes = 999, .number = i}, execution());
-    seal_messages(batch.list);
-    for (unsigned i = 0; i < 3; ++i) {
-      const Sample other = {.bytes = 999, .number = i};
-      ASSERT_EQ(support::difference(opened_by_cpu(other, batch.out[i]), other.plain()), "");
-    }
+    ASSERT_EQ(support::difference(opened_with(message, sealed), sample.plain()), "");
+    expect_sealed(3, execution(), [](unsigned) { return 999U; });
   }
 }
 

@@ -90,16 +90,14 @@ class NvrtcChoice : public WithDriver {
 
 // ---- Programs that need no compiler
 
-TEST_F(NvrtcChoice, CachedProgramNeedsNoCompiler) {
-  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
+TEST_F(NvrtcChoice, CachedProgramNeedsAndOpensNoCompiler) {
   fill_cache();
-  EXPECT_EQ(origin(), "cached");
-}
-
-TEST_F(NvrtcChoice, CachedProgramOpensNoCompiler) {
+  {
+    const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
+    EXPECT_EQ(origin(), "cached");
+  }
   const fs::path path = add("version 1 2\ntargets 90\n");
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", path);
-  fill_cache();
   EXPECT_EQ(origin(), "cached");
   EXPECT_EQ(runtime_devices("cuda").size(), 2U);
   require_device("cuda:1");
@@ -119,12 +117,17 @@ TEST_F(NvrtcChoice, CachedProgramIsUsedWithAnotherCompiler) {
   EXPECT_EQ(origin(), "cached");
 }
 
-TEST_F(NvrtcChoice, MissingCompilerIsAMissingProgram) {
-  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
-  const std::string message = message_of<MissingProgram>([] { static_cast<void>(origin()); });
+TEST_F(NvrtcChoice, WithoutAFittingCompilerAProgramIsMissing) {
+  const auto refusal = [](const std::string& compiler) {
+    const support::ScopedEnvironment nvrtc("PARAES_NVRTC", compiler);
+    return message_of<MissingProgram>([] { static_cast<void>(origin()); });
+  };
+  const std::string message = refusal("/nowhere/libnvrtc.so");
   EXPECT_HAS(message, "no compiler of programs for cuda:0");
   EXPECT_HAS(message, "/nowhere/libnvrtc.so");
   EXPECT_HAS(message, "PARAES_PROGRAM_PATH");
+  EXPECT_HAS(message, "nvidia-cuda-nvrtc");
+  EXPECT_HAS(refusal(add("version 1 3\ntargets 70\n")), "NVRTC 1.3 does not know the target sm_90");
 }
 
 // ---- Several compilers
@@ -143,19 +146,13 @@ TEST_F(NvrtcChoice, DeviceGetsTheNewestThatIsNotNewerThanTheDriver) {
     add("version " + std::string(version) + "\ntargets 90\n");
   }
   EXPECT_EQ(compiled("version:1040"), "fake 1.4");
+  EXPECT_EQ(devices().at(1).compiler, "NVRTC 1.4");
   EXPECT_EQ(compiled("version:1050"), "fake 1.4");
   EXPECT_EQ(compiled("version:1030"), "fake 1.3");
   EXPECT_EQ(compiled("version:1100"), "fake 1.6");
   EXPECT_EQ(compiled("version:2000"), "fake 2.0");
   // All are newer.
   EXPECT_EQ(compiled("version:0"), "fake 0.9");
-}
-
-TEST_F(NvrtcChoice, DeviceNamesTheCompilerThatItTriesFirst) {
-  add("version 1 6\ntargets 90\n");
-  add("version 1 4\ntargets 90\n");
-  Fake::tell("version:1040");
-  EXPECT_EQ(devices().at(1).compiler, "NVRTC 1.4");
 }
 
 TEST_F(NvrtcChoice, NextIsTriedIfOneDoesNotKnowTheTarget) {
@@ -227,12 +224,6 @@ TEST_F(NvrtcChoice, PreparedProgramComesFromTheOldestThatKnowsTheTarget) {
   EXPECT_EQ(text("sm_70"), "fake 1.2");
   EXPECT_EQ(text("sm_80"), "fake 1.4");
   EXPECT_EQ(text("sm_90"), "fake 1.6");
-}
-
-TEST_F(NvrtcChoice, CompilerThatDoesNotKnowTheDeviceIsAMissingProgram) {
-  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", add("version 1 3\ntargets 70\n"));
-  const std::string message = message_of<MissingProgram>([] { static_cast<void>(origin()); });
-  EXPECT_HAS(message, "NVRTC 1.3 does not know the target sm_90");
 }
 
 TEST(RuntimeDevices, UnknownRuntimeIsRefused) {

@@ -19,6 +19,7 @@
 #include "tests/support/callers_device.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/evp_oracle.hpp"
+#include "tests/support/hex.hpp"
 #include "tests/support/message_of.hpp"
 #include "tests/support/test_device.hpp"
 
@@ -26,20 +27,13 @@ namespace paraes::gpu {
 namespace {
 
 std::string hex(const void* data, std::size_t bytes) {
-  constexpr const char* digits = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const auto byte = static_cast<const std::uint8_t*>(data)[i];
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
+  return support::to_hex({static_cast<const std::uint8_t*>(data), bytes});
 }
 
 std::string number_text(std::uint32_t number) {
-  std::string text;
-  for (int shift = 12; shift >= 0; shift -= 4) text += "0123456789abcdef"[number >> shift & 15];
-  return text;
+  const std::array<std::uint8_t, 2> big_endian = {static_cast<std::uint8_t>(number >> 8),
+                                                  static_cast<std::uint8_t>(number)};
+  return support::to_hex(big_endian);
 }
 
 // A directive that replaces the answer to a query.
@@ -139,16 +133,15 @@ TEST_F(OpenCl, PinnedMemoryOfTheDeviceHasNoHostBytes) {
 const cl::PciBusInfo khr = {0, 0x4b, 0, 0};
 constexpr cl::TopologyAmd amd = {1, {}, 0x4b, 0, 0};
 
-std::string with_khr() {
+std::string with_khr(const cl::PciBusInfo& bus = khr) {
   return answer(cl::device_extensions, "cl_khr_icd cl_khr_pci_bus_info") +
-         answer(cl::device_pci_bus_info, khr);
+         answer(cl::device_pci_bus_info, bus);
 }
 
-std::string with_nv() {
+std::string with_nv(std::uint32_t bus = 0x4b, std::uint32_t slot = 0, std::uint32_t domain = 0) {
   return answer(cl::device_extensions, "cl_nv_device_attribute_query cl_khr_icd") +
-         answer(cl::device_pci_bus_id_nv, std::uint32_t{0x4b}) +
-         answer(cl::device_pci_slot_id_nv, std::uint32_t{0}) +
-         answer(cl::device_pci_domain_id_nv, std::uint32_t{0});
+         answer(cl::device_pci_bus_id_nv, bus) + answer(cl::device_pci_slot_id_nv, slot) +
+         answer(cl::device_pci_domain_id_nv, domain);
 }
 
 std::string with_amd() {
@@ -162,13 +155,9 @@ TEST_F(OpenCl, BusComesFromTheExtensionThatTheDeviceLists) {
     tell(directives);
     EXPECT_EQ(described().bus, "0000:4b:00.0") << directives;
   }
-  tell(answer(cl::device_extensions, "cl_khr_pci_bus_info") +
-       answer(cl::device_pci_bus_info, cl::PciBusInfo{0x10002, 0xc1, 0x1f, 7}));
+  tell(with_khr({0x10002, 0xc1, 0x1f, 7}));
   EXPECT_EQ(described().bus, "10002:c1:1f.7");
-  tell(answer(cl::device_extensions, "cl_nv_device_attribute_query") +
-       answer(cl::device_pci_bus_id_nv, std::uint32_t{3}) +
-       answer(cl::device_pci_slot_id_nv, std::uint32_t{0x1f * 8 + 2}) +
-       answer(cl::device_pci_domain_id_nv, std::uint32_t{1}));
+  tell(with_nv(3, 0x1f * 8 + 2, 1));
   EXPECT_EQ(described().bus, "0001:03:1f.2");
 }
 
@@ -204,8 +193,7 @@ TEST_F(OpenCl, GpuThatCudaSeesIsTheSame) {
     tell(directives);
     EXPECT_EQ(same_as(), "cuda:1") << directives;
   }
-  tell(answer(cl::device_extensions, "cl_khr_pci_bus_info") +
-       answer(cl::device_pci_bus_info, cl::PciBusInfo{0, 0x4c, 0, 0}));
+  tell(with_khr({0, 0x4c, 0, 0}));
   EXPECT_EQ(same_as(), "");
 }
 

@@ -20,6 +20,7 @@ namespace paraes {
 namespace {
 
 using limits::RepeatedWindow;
+using limits::RepeatingSource;
 using support::Buffer;
 using support::BuildTest;
 using support::difference;
@@ -127,31 +128,6 @@ TEST_P(LongTexts, CallsOver2To32Bytes_MatchOpenSsl) {
 
 PARAES_FOR_BUILDS(LongTexts, [](const Kernel& row) { return row.timing != Timing::leaky; });
 
-// Repeats a window, without a size: a pipe.
-class RepeatingSource : public Source {
- public:
-  explicit RepeatingSource(Bytes window) : window_(window) {}
-
-  std::size_t read(MutableBytes buffer) override {
-    const auto n =
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), text_bytes - at_));
-    for (std::size_t done = 0; done < n;) {
-      const auto from = static_cast<std::size_t>((at_ + done) % window_.size());
-      const std::size_t part = std::min(n - done, window_.size() - from);
-      std::copy_n(window_.begin() + static_cast<std::ptrdiff_t>(from), part,
-                  buffer.begin() + static_cast<std::ptrdiff_t>(done));
-      done += part;
-    }
-    at_ += n;
-    return n;
-  }
-  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return std::nullopt; }
-
- private:
-  Bytes window_;
-  std::uint64_t at_ = 0;
-};
-
 // Keeps what came last at each place of a window.
 class WindowSink : public Sink {
  public:
@@ -178,7 +154,7 @@ TEST(LongStreams, MessagesOver2To32Bytes_MatchOpenSsl) {
     options.unit_bytes = unit_bytes;
     options.execution.threads = 2;
     const std::unique_ptr<StreamTransform> stream = raw_stream(mode.direction, options);
-    RepeatingSource source(window);
+    RepeatingSource source(window, text_bytes);
     WindowSink sink;
     std::uint64_t progress = 0;
     const CopyResult result =

@@ -76,7 +76,12 @@ std::vector<Format> all_formats() {
 }
 
 // The share of a message that has its last segments, at most some thousand.
-constexpr Share last_share{.index = (1U << 31) - 1, .count = 1U << 31};
+template <class Options>
+Options of_last_share() {
+  Options options;
+  options.share = {.index = (1U << 31) - 1, .count = 1U << 31};
+  return options;
+}
 
 // The sealed segment by OpenSSL, with the nonce where the format puts the index.
 Buffer sealed_by_openssl(const Message& message, std::uint64_t index, bool last, Bytes plain) {
@@ -96,12 +101,20 @@ Buffer sealed_by_openssl(const Message& message, std::uint64_t index, bool last,
 
 // The end of the longest message of a format, sealed as the last share.
 struct Longest {
-  explicit Longest(const Format& format, std::uint64_t less = 0)
-      : bytes(format.longest() - less), sealed_bytes(format.layout().sealed_bytes(bytes)) {
+  explicit Longest(const Format& format)
+      : bytes(format.longest()), sealed_bytes(format.layout().sealed_bytes(bytes)) {
     PlainSource source(bytes);
-    TransferOptions options;
-    options.share = last_share;
-    result = seal_message(source, *format.message, file, options);
+    result = seal_message(source, *format.message, file, of_last_share<TransferOptions>());
+  }
+
+  // Opens its file, or what the first `size` bytes of that are.
+  OpenResult open(const Format& format, SparseFile* out, const OpenOptions& options) const {
+    return open(format, out, options, sealed_bytes);
+  }
+  OpenResult open(const Format& format, SparseFile* out, const OpenOptions& options,
+                  std::uint64_t size) const {
+    SparseSource source(file, size);
+    return open_message(source, *format.message, out, options);
   }
 
   std::uint64_t bytes;
@@ -177,121 +190,78 @@ TEST(FormatLimits, OneByteMore_IsNotSealed) {
   }
 }
 
+struct Range {
+  std::uint64_t offset;
+  std::optional<std::uint64_t> length;
+
+  [[nodiscard]] OpenOptions options() const {
+    OpenOptions options;
+    options.offset = offset;
+    options.length = length;
+    return options;
+  }
+};
+
 TEST(FormatLimits, RangesAtTheEndOfTheLongestMessage_AreOpened) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     const Longest longest(format);
-    const std::uint64_t last_bytes = longest.bytes - format.layout().plain_offset(format.last());
+    const std::uint64_t end = longest.bytes;
+    const std::uint64_t begin = format.layout().plain_offset(format.last());
     // Within the last segment, from one to the next, nothing, and to an end that is not given.
-    struct Range {
-      std::uint64_t before_end;
-      std::optional<std::uint64_t> length;
-    };
-    const Range ranges[] = {{1, 1},
-                            {last_bytes, {}},
-                            {std::min(last_bytes, std::uint64_t{24}), 3},
-                            {last_bytes + 1, last_bytes + 1},
-                            {0, 0},
-                            {0, {}}};
-    for (const Range& range : ranges) {
-      if (range.before_end > last_bytes && longest.result.segments < 2) continue;
-      SparseSource source(longest.file, longest.sealed_bytes);
+    for (const Range& range :
+         {Range{end - 1, 1}, Range{begin, {}}, Range{std::max(begin, end - 24), 3},
+          Range{begin - 1, end - begin + 1}, Range{end, 0}, Range{end, {}}}) {
+      if (range.offset < begin && longest.result.segments < 2) continue;
       SparseFile out;
-      OpenOptions options;
-      options.offset = longest.bytes - range.before_end;
-      options.length = range.length;
-      const auto length = static_cast<std::size_t>(range.length.value_or(range.before_end));
-      const OpenResult result = open_message(source, *format.message, &out, options);
-      EXPECT_EQ(result.plain_bytes, length);
+      const OpenResult result = longest.open(format, &out, range.options());
+      const auto bytes = static_cast<std::size_t>(range.length.value_or(end - range.offset));
+      EXPECT_EQ(result.plain_bytes, bytes);
       EXPECT_LE(result.segments, 2U);
-      Buffer plain(length);
+      Buffer plain(bytes);
       out.read_at(0, plain);
-      EXPECT_EQ(difference(plain, plain_from(options.offset, length)), "")
-          << range.before_end << " bytes before the end";
+      EXPECT_EQ(difference(plain, plain_from(range.offset, bytes)), "") << "from " << range.offset;
     }
-  }
-}
-
-TEST(FormatLimits, RangesBeyondTheEndOfTheLongestMessage_AreRefused) {
-  for (const Format& format : formats()) {
-    SCOPED_TRACE(format.name);
-    const Longest longest(format);
-    struct Range {
-      std::uint64_t offset;
-      std::optional<std::uint64_t> length;
-    };
-    const Range ranges[] = {{longest.bytes + 1, {}},        {longest.bytes, 1},
-                            {longest.bytes - 1, 2},         {UINT64_MAX, {}},
-                            {UINT64_MAX, UINT64_MAX},       {1, UINT64_MAX},
-                            {longest.bytes - 1, UINT64_MAX}};
-    for (const Range& range : ranges) {
-      SparseSource source(longest.file, longest.sealed_bytes);
+    for (const Range& range :
+         {Range{end + 1, {}}, Range{end, 1}, Range{end - 1, 2}, Range{UINT64_MAX, {}},
+          Range{UINT64_MAX, UINT64_MAX}, Range{1, UINT64_MAX}, Range{end - 1, UINT64_MAX}}) {
       SparseFile out;
-      OpenOptions options;
-      options.offset = range.offset;
-      options.length = range.length;
-      EXPECT_THROW(open_message(source, *format.message, &out, options), InvalidArgument);
+      EXPECT_THROW(longest.open(format, &out, range.options()), InvalidArgument)
+          << "from " << range.offset;
       EXPECT_EQ(out.parts(), 0U);
     }
   }
 }
 
-// Opening and verifying the last share, whole and with a damaged last segment.
-TEST(FormatLimits, LastSegments_AreVerified) {
+// The last share: whole, cut, and with a damaged last segment.
+TEST(FormatLimits, LastSegments_AreVerifiedAndSalvaged) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     Longest longest(format);
-    OpenOptions options;
-    options.share = last_share;
-    {
-      SparseSource source(longest.file, longest.sealed_bytes);
-      SparseFile out;
-      const OpenResult result = open_message(source, *format.message, &out, options);
-      EXPECT_EQ(result.plain_bytes, longest.bytes);
-      EXPECT_EQ(result.segments, longest.result.segments);
-      EXPECT_EQ(out.end(), longest.bytes);
-      SparseSource again(longest.file, longest.sealed_bytes);
-      EXPECT_EQ(open_message(again, *format.message, nullptr, options).segments, result.segments);
+    auto options = of_last_share<OpenOptions>();
+    SparseFile out;
+    const OpenResult result = longest.open(format, &out, options);
+    EXPECT_EQ(result.plain_bytes, longest.bytes);
+    EXPECT_EQ(result.segments, longest.result.segments);
+    EXPECT_EQ(out.end(), longest.bytes);
+    EXPECT_EQ(longest.open(format, nullptr, options).segments, result.segments);
+    // A file that is cut after any but the last segment is as long as another message.
+    if (longest.result.segments >= 2) {
+      const std::uint64_t cut = format.layout().sealed_offset(format.last());
+      EXPECT_THROW(longest.open(format, nullptr, options, cut), IntegrityError);
     }
     longest.file.flip(longest.sealed_bytes - 1);
-    SparseSource source(longest.file, longest.sealed_bytes);
-    const auto bad =
-        caught<BadSegment>([&] { open_message(source, *format.message, nullptr, options); });
-    ASSERT_TRUE(bad);
-    EXPECT_EQ(bad->segment(), format.last());
-    EXPECT_EQ(bad->plain_offset(), format.layout().plain_offset(format.last()));
-  }
-}
-
-// A file that is cut after any but the last segment is as long as another message.
-TEST(FormatLimits, LongestMessageWithoutItsLastSegment_IsRefused) {
-  for (const Format& format : formats()) {
-    SCOPED_TRACE(format.name);
-    const Longest longest(format);
-    if (longest.result.segments < 2) continue;
-    const std::uint64_t cut = format.layout().sealed_offset(format.last());
-    OpenOptions options;
-    options.share = last_share;
-    SparseSource source(longest.file, cut);
-    EXPECT_THROW(open_message(source, *format.message, nullptr, options), IntegrityError);
-  }
-}
-
-TEST(FormatLimits, DamagedLastSegments_AreSalvaged) {
-  for (const Format& format : formats()) {
-    SCOPED_TRACE(format.name);
-    Longest longest(format);
+    const auto damage = caught<BadSegment>([&] { return longest.open(format, nullptr, options); });
+    ASSERT_TRUE(damage);
     const std::uint64_t begin = format.layout().plain_offset(format.last());
-    longest.file.flip(format.layout().sealed_offset(format.last()));
+    EXPECT_EQ(damage->segment(), format.last());
+    EXPECT_EQ(damage->plain_offset(), begin);
+
     std::vector<BadRange> bad;
-    OpenOptions options;
-    options.share = last_share;
     options.salvage = &bad;
-    SparseSource source(longest.file, longest.sealed_bytes);
-    SparseFile out;
-    const OpenResult result = open_message(source, *format.message, &out, options);
-    EXPECT_EQ(result.intact + 1, longest.result.segments);
-    EXPECT_FALSE(result.truncated);
+    const OpenResult salvaged = longest.open(format, nullptr, options);
+    EXPECT_EQ(salvaged.intact + 1, longest.result.segments);
+    EXPECT_FALSE(salvaged.truncated);
     ASSERT_EQ(bad.size(), 1U);
     EXPECT_EQ(bad[0].offset, begin);
     EXPECT_EQ(bad[0].bytes, longest.bytes - begin);
@@ -361,8 +331,7 @@ TEST(FormatLimits, OneSegmentMore_IsNotOpened) {
     file.write_at(l.sealed_offset(format.last()),
                   sealed_by_openssl(*format.message, format.last(), false, plain));
     std::vector<BadRange> bad;
-    OpenOptions options;
-    options.share = last_share;
+    auto options = of_last_share<OpenOptions>();
     options.salvage = &bad;
     SparseSource source(file, l.sealed_offset(format.most) + 17);
     SparseFile out;

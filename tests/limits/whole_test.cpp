@@ -17,6 +17,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/messages.hpp"
+#include "tests/limits/windows.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/message_of.hpp"
 
@@ -37,24 +38,9 @@ Message shortest_segments() {
   return {new_tink_message(parameters, support::make_key(16), {}), {}};
 }
 
-// So many bytes, all the same, without a size: a pipe.
-class FillerSource : public Source {
- public:
-  explicit FillerSource(std::uint64_t bytes) : left_(bytes) {}
+const Buffer filled(4096, filler);
 
-  std::size_t read(MutableBytes buffer) override {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, buffer.size()));
-    std::fill_n(buffer.begin(), n, filler);
-    left_ -= n;
-    return n;
-  }
-  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return std::nullopt; }
-
- private:
-  std::uint64_t left_;
-};
-
-// Counts bytes and checks that they are what FillerSource gave.
+// Counts bytes and checks that they are all the filler.
 class FillerSink : public Sink {
  public:
   void write(Bytes data) override {
@@ -66,14 +52,6 @@ class FillerSink : public Sink {
 
   std::uint64_t bytes = 0;
   bool right = true;
-};
-
-class CountingSink : public Sink {
- public:
-  void write(Bytes data) override { bytes += data.size(); }
-  void commit() override {}
-
-  std::uint64_t bytes = 0;
 };
 
 // A pipe between two threads.
@@ -121,7 +99,7 @@ TEST(LongTink, All2To32Segments_PassThroughPipes) {
   OpenResult opened;
   connect(
       [&](Sink& sink) {
-        FillerSource source(longest);
+        limits::RepeatingSource source(filled, longest);
         sealed = seal_message(source, message, sink);
       },
       [&](Source& source) {
@@ -139,8 +117,8 @@ TEST(LongTink, All2To32Segments_PassThroughPipes) {
 
 TEST(LongTink, OneByteMore_IsNotSealedFromAPipe) {
   const Message message = shortest_segments();
-  FillerSource source(longest + 1);
-  CountingSink sink;
+  limits::RepeatingSource source(filled, longest + 1);
+  FillerSink sink;
   EXPECT_THROW(seal_message(source, message, sink), InvalidArgument);
   EXPECT_LE(sink.bytes, message.layout().sealed_offset(all_segments));
   EXPECT_GE(sink.bytes, message.layout().sealed_offset(all_segments - 100000));

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <system_error>
 
 #include "paraes/ciphers.hpp"
@@ -77,6 +78,31 @@ class RepeatedWindow {
 
   std::size_t copies_;
   Forbidden space_;
+};
+
+// Repeats a window for so many bytes, without a size: a pipe.
+class RepeatingSource : public Source {
+ public:
+  RepeatingSource(Bytes window, std::uint64_t bytes) : window_(window), bytes_(bytes) {}
+
+  std::size_t read(MutableBytes buffer) override {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), bytes_ - at_));
+    for (std::size_t done = 0; done < n;) {
+      const auto from = static_cast<std::size_t>((at_ + done) % window_.size());
+      const std::size_t part = std::min(n - done, window_.size() - from);
+      std::copy_n(window_.begin() + static_cast<std::ptrdiff_t>(from), part,
+                  buffer.begin() + static_cast<std::ptrdiff_t>(done));
+      done += part;
+    }
+    at_ += n;
+    return n;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return std::nullopt; }
+
+ private:
+  Bytes window_;
+  std::uint64_t bytes_;
+  std::uint64_t at_ = 0;
 };
 
 }  // namespace paraes::limits

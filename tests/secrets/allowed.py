@@ -46,6 +46,12 @@ def is_allowed(test, time, hit):
     return bool(fitting)
 
 
+def wrong_places(test, time, hits):
+    """The hits that are not allowed. At work, secrets are in locked memory."""
+    return [hit for hit in hits if not (time == "at work" and hit.place == "locked")
+            and not is_allowed(test, time, hit)]
+
+
 def stale(test):
     """The entries for a test that has ended which nothing has hit."""
     return [entry for entry in LIST

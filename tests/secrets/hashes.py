@@ -4,28 +4,21 @@ states of SHA-2 after them, which serve as well as the key."""
 import hashlib
 import hmac
 import struct
-from math import isqrt
 
 
 def _primes(count):
-    found = []
-    number = 2
+    found = [2]
     while len(found) < count:
-        if all(number % p for p in found):
-            found.append(number)
-        number += 1
+        found.append(next(n for n in range(found[-1] + 1, 999) if all(n % p for p in found)))
     return found
 
 
 def _root(number, degree, bits):
     """The first `bits` bits of the fractional part of a square or cube root."""
-    scaled = number << degree * bits
-    root = isqrt(scaled) if degree == 2 else round(scaled ** (1 / 3))
-    if degree == 3:
-        while root ** 3 > scaled:
-            root -= (root ** 3 - scaled) // (3 * root * root) + 1
-        while (root + 1) ** 3 <= scaled:
-            root += max((scaled - root ** 3) // (3 * (root + 1) ** 2), 1)
+    scaled, root = number << degree * bits, 0
+    for bit in reversed(range(bits + 5)):  # the whole part is less than 32
+        if (root | 1 << bit) ** degree <= scaled:
+            root |= 1 << bit
     return root & (1 << bits) - 1
 
 

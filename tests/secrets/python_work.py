@@ -113,36 +113,26 @@ def use_seal(option):
     return use
 
 
-def use_encrypt_file(option):
+def use_files(work, source, target, option=None, **known):
     """A library that is preloaded stops this process in the middle."""
 
     def use(secret):
-        paraes.encrypt_file(path("plain"), path("sealed"), overwrite=True, **{option: secret},
-                            **COSTS.get(option, {}))
+        if option is None:
+            wipe(secret)
+        given = {} if option is None else {option: secret, **COSTS.get(option, {})}
+        work(path(source), path(target), **given, **known)
         wipe(secret)
 
     return use
-
-
-def use_key_file(secret):
-    wipe(secret)
-    paraes.encrypt_file(path("plain"), path("sealed"), overwrite=True, key_file=path("k"))
-
-
-def use_decrypt_file(secret):
-    paraes.decrypt_file(path("sealed"), path("opened"), key=secret)
-    wipe(secret)
 
 
 def use_recipients(secret):
     paraes.encrypt_file(path("plain"), path("sealed"), recipients=secret.decode())
 
 
-def use_identity(secret):
-    paraes.decrypt_file(path("sealed"), path("opened"), identity=path("me.txt"))
-
-
 COSTS = {"passphrase": {"scrypt_log2n": 4}}
+ENCRYPT = (paraes.encrypt_file, "plain", "sealed")
+DECRYPT = (paraes.decrypt_file, "sealed", "opened")
 USES = {
     "aesgcm": use_aesgcm,
     "ecb": use_cipher(modes.ECB()),
@@ -157,12 +147,12 @@ USES = {
     "reader": use_reader("key"),
     "seal": use_seal("key"),
     "seal with a passphrase": use_seal("passphrase"),
-    "encrypt_file": use_encrypt_file("key"),
-    "encrypt_file with a passphrase": use_encrypt_file("passphrase"),
-    "encrypt_file with a key file": use_key_file,
+    "encrypt_file": use_files(*ENCRYPT, "key", overwrite=True),
+    "encrypt_file with a passphrase": use_files(*ENCRYPT, "passphrase", overwrite=True),
+    "encrypt_file with a key file": use_files(*ENCRYPT, key_file=path("k"), overwrite=True),
     "encrypt_file to recipients": use_recipients,
-    "decrypt_file": use_decrypt_file,
-    "decrypt_file with an identity": use_identity,
+    "decrypt_file": use_files(*DECRYPT, "key"),
+    "decrypt_file with an identity": use_files(*DECRYPT, identity=path("me.txt")),
 }
 
 if __name__ == "__main__":

@@ -13,11 +13,6 @@
 
 namespace {
 
-template <class Call>
-Call next(const char* name) {
-  return reinterpret_cast<Call>(dlsym(RTLD_NEXT, name));
-}
-
 void count() {
   static const unsigned long at = [] {
     const char* text = std::getenv("PARAES_STOP_AT");
@@ -27,30 +22,20 @@ void count() {
   if (++calls == at) kill(getpid(), SIGSTOP);
 }
 
-using WriteAt = ssize_t (*)(int, const void*, std::size_t, off64_t);
-using Copy = ssize_t (*)(int, off64_t*, int, off64_t*, std::size_t, unsigned);
-
-ssize_t write_at(int descriptor, const void* data, std::size_t size, off64_t offset) {
-  static const auto call = next<WriteAt>("pwrite64");
-  count();
-  return call(descriptor, data, size, offset);
-}
-
 }  // namespace
 
-#define PARAES_REPLACES extern "C" __attribute__((visibility("default"))) ssize_t
+// Counts the calls of a function that the next library has.
+#define PARAES_COUNTED(name, parameters, ...)                                                  \
+  extern "C" __attribute__((visibility("default"))) ssize_t name parameters {                  \
+    static const auto call = reinterpret_cast<ssize_t(*) parameters>(dlsym(RTLD_NEXT, #name)); \
+    count();                                                                                   \
+    return call(__VA_ARGS__);                                                                  \
+  }
 
-PARAES_REPLACES pwrite(int descriptor, const void* data, std::size_t size, off_t offset) {
-  return write_at(descriptor, data, size, offset);
-}
-
-PARAES_REPLACES pwrite64(int descriptor, const void* data, std::size_t size, off64_t offset) {
-  return write_at(descriptor, data, size, offset);
-}
-
-PARAES_REPLACES copy_file_range(int from, off64_t* at, int to, off64_t* target, std::size_t size,
-                                unsigned flags) {
-  static const auto call = next<Copy>("copy_file_range");
-  count();
-  return call(from, at, to, target, size, flags);
-}
+PARAES_COUNTED(pwrite, (int file, const void* data, std::size_t size, off_t at), file, data, size,
+               at)
+PARAES_COUNTED(pwrite64, (int file, const void* data, std::size_t size, off64_t at), file, data,
+               size, at)
+PARAES_COUNTED(copy_file_range,
+               (int from, off64_t* at, int to, off64_t* target, std::size_t size, unsigned flags),
+               from, at, to, target, size, flags)

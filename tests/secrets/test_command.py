@@ -28,23 +28,15 @@ def full_pipe():
 
 
 class Formats(SecretsCase):
-    def sealed(self, *flags):
-        return self.write("sealed", self.ok("encrypt", *flags, "-c", "plain"))
-
-    def test_paraes_encrypt(self):
+    def test_paraes(self):
         run = self.blocked_on_output("encrypt", "-k", "k", "-c", "plain")
-        self.check(run, needles.of_paraes(run.output, key=self.key))
-
-    def test_paraes_decrypt(self):
-        self.sealed("-k", "k")
-        run = self.blocked_on_output("decrypt", "-k", "k", "-c", "sealed")
-        self.check(run, needles.of_paraes(self.read("sealed"), key=self.key))
-        self.assertEqual(run.output, self.plain)
-
-    def test_paraes_verify(self):
-        sealed = self.sealed("-k", "k").read_bytes()
-        run = self.blocked_on_input(sealed, "verify", "-k", "k", "-")
-        self.check(run, needles.of_paraes(sealed, key=self.key))
+        secrets = needles.of_paraes(run.output, key=self.key)
+        self.check(run, secrets)
+        self.write("sealed", run.output)
+        opened = self.blocked_on_output("decrypt", "-k", "k", "-c", "sealed")
+        self.check(opened, secrets)
+        self.assertEqual(opened.output, self.plain)
+        self.check(self.blocked_on_input(run.output, "verify", "-k", "k", "-"), secrets)
 
     def test_paraes_128(self):
         key = needles.random_key(16, self.id())
@@ -95,10 +87,8 @@ class Formats(SecretsCase):
                 key = needles.random_key(bits // 8, self.id())
                 iv = () if mode == "ecb" else ("--iv-hex", "0" * 32)
                 self.check_raw(mode, key, (needles.add_schedule, "key", key), *iv)
-
-    def test_raw_xts(self):
         for size in (32, 64):
-            with self.subTest(size=size):
+            with self.subTest("xts", size=size):
                 key = needles.random_key(size, self.id())
                 self.check_raw("xts", key, (needles.add_xts, key))
 
@@ -114,36 +104,25 @@ class Sources(SecretsCase):
         run = self.blocked_on_output("encrypt", *cost, *flags, "-c", "plain", **kwargs)
         self.check(run, needles.of_paraes(run.output, passphrase=self.passphrase))
 
-    def test_key_hex(self):
-        self.check_key("--key-hex", self.key.hex())
-        self.check_key(f"--key-hex={self.key.hex()}")
-
-    def test_key_file_in_hex(self):
+    def test_key(self):
         self.write("hex", self.key.hex().encode() + b"\n")
-        self.check_key("--key-file", "hex")
-
-    def test_key_command(self):
-        self.check_key("--key-command", "cat k")
-
-    def test_key_from_standard_input(self):
+        for flags in (("--key-hex", self.key.hex()), (f"--key-hex={self.key.hex()}",),
+                      ("--key-file", "hex"), ("--key-command", "cat k")):
+            with self.subTest(flags[0]):
+                self.check_key(*flags)
         with open(self.dir / "k", "rb") as key:
             self.check_key("--key-file", "-", stdin=key)
 
-    def test_passphrase_file(self):
+    def test_passphrase(self):
         self.check_passphrase("--passphrase-file", "pass")
-
-    def test_passphrase_fd(self):
+        self.check_passphrase("--passphrase-command", "cat pass")
         with open(self.dir / "pass", "rb") as passphrase:
             self.check_passphrase("--passphrase-fd", "0", stdin=passphrase)
-
-    def test_passphrase_command(self):
-        self.check_passphrase("--passphrase-command", "cat pass")
+        # Of usual cost.
+        self.check_passphrase("--passphrase-file", "pass", cost=())
 
     def test_passphrase_env(self):
         self.check_passphrase("--passphrase-env", "PASS", env={"PASS": self.passphrase.decode()})
-
-    def test_passphrase_of_usual_cost(self):
-        self.check_passphrase("--passphrase-file", "pass", cost=())
 
 
 @unittest.skipIf(AGE is None, "age is not installed")
@@ -164,19 +143,14 @@ class Recipients(SecretsCase):
     def test_decrypt(self):
         sealed = self.ok("encrypt", "--recipient", self.public, "-c", "plain")
         self.write("sealed", sealed)
-        run = self.blocked_on_output("decrypt", "-i", "me.txt", "-c", "sealed")
-        self.check(run, self.secrets_of(sealed))
-
-    def test_identity_through_a_pipe(self):
-        sealed = self.ok("encrypt", "--recipient", self.public, "-c", "plain")
-        self.write("sealed", sealed)
         reading, writing = os.pipe()
         os.write(writing, self.read("me.txt"))
         os.close(writing)
-        run = self.blocked_on_output("decrypt", "-i", f"/dev/fd/{reading}", "-c", "sealed",
-                                     pass_fds=[reading])
+        for identity, more in (("me.txt", {}), (f"/dev/fd/{reading}", {"pass_fds": [reading]})):
+            with self.subTest(identity):
+                run = self.blocked_on_output("decrypt", "-i", identity, "-c", "sealed", **more)
+                self.check(run, self.secrets_of(sealed))
         os.close(reading)
-        self.check(run, self.secrets_of(sealed))
 
     def test_rekey_to_other_recipients(self):
         other, other_private = self.new_identity("you.txt")

@@ -50,7 +50,7 @@ Buffer run(const char* mode, std::size_t bits, Direction direction, Bytes key,
   return out;
 }
 
-Context start_gcm(Direction direction, Bytes key, Bytes nonce, Bytes aad) {
+Context start_gcm(Direction direction, Bytes key, Bytes nonce) {
   const int encrypting = direction == Direction::encrypt ? 1 : 0;
   Context context(EVP_CIPHER_CTX_new());
   check(EVP_CipherInit_ex2(context.get(), fetch("GCM", 8 * key.size()), nullptr, nullptr,
@@ -61,7 +61,6 @@ Context start_gcm(Direction direction, Bytes key, Bytes nonce, Bytes aad) {
         "EVP_CTRL_AEAD_SET_IVLEN");
   check(EVP_CipherInit_ex2(context.get(), nullptr, key.data(), nonce.data(), encrypting, nullptr),
         "EVP_CipherInit_ex2");
-  if (!aad.empty()) update(context.get(), nullptr, aad);
   return context;
 }
 
@@ -100,21 +99,36 @@ Buffer evp_xts(Direction direction, Bytes key, Bytes first_unit, std::size_t uni
   return out;
 }
 
-Sealed evp_gcm_encrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in) {
-  Sealed sealed{Buffer(in.size()), {}};
-  const Context context = start_gcm(Direction::encrypt, key, nonce, aad);
-  if (!in.empty()) update(context.get(), sealed.text.data(), in);
+EvpGcmStream::EvpGcmStream(Bytes key, Bytes nonce)
+    : context_(start_gcm(Direction::encrypt, key, nonce)) {}
+
+void EvpGcmStream::add(Bytes part, std::uint8_t* out) {
+  if (!part.empty()) update(context_.get(), out, part);
+}
+
+std::array<std::uint8_t, 16> EvpGcmStream::tag() {
+  std::array<std::uint8_t, 16> tag{};
   std::uint8_t nothing[16];
   int written = 0;
-  check(EVP_EncryptFinal_ex(context.get(), nothing, &written), "EVP_EncryptFinal_ex");
-  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, 16, sealed.tag.data()),
+  check(EVP_EncryptFinal_ex(context_.get(), nothing, &written), "EVP_EncryptFinal_ex");
+  check(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, 16, tag.data()),
         "EVP_CTRL_AEAD_GET_TAG");
+  return tag;
+}
+
+Sealed evp_gcm_encrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in) {
+  Sealed sealed{Buffer(in.size()), {}};
+  EvpGcmStream stream(key, nonce);
+  stream.add(aad, nullptr);
+  stream.add(in, sealed.text.data());
+  sealed.tag = stream.tag();
   return sealed;
 }
 
 std::optional<Buffer> evp_gcm_decrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in, Bytes tag) {
   Buffer text(in.size());
-  const Context context = start_gcm(Direction::decrypt, key, nonce, aad);
+  const Context context = start_gcm(Direction::decrypt, key, nonce);
+  if (!aad.empty()) update(context.get(), nullptr, aad);
   if (!in.empty()) update(context.get(), text.data(), in);
   Buffer expected(tag.begin(), tag.end());  // OpenSSL asks for memory that it may write
   check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(expected.size()),

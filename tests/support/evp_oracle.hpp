@@ -3,10 +3,13 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 
 #include "paraes/ciphers.hpp"
 #include "tests/support/buffers.hpp"
+
+struct evp_cipher_ctx_st;  // OpenSSL's EVP_CIPHER_CTX
 
 namespace paraes::support {
 
@@ -29,6 +32,17 @@ struct Sealed {
 
 // nonce: 1 to 128 bytes.
 [[nodiscard]] Sealed evp_gcm_encrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in);
+
+// The same in parts: associated data first, without `out`, then the text.
+class EvpGcmStream {
+ public:
+  EvpGcmStream(Bytes key, Bytes nonce);
+  void add(Bytes part, std::uint8_t* out);
+  [[nodiscard]] std::array<std::uint8_t, 16> tag();
+
+ private:
+  std::shared_ptr<evp_cipher_ctx_st> context_;
+};
 
 // Nothing if the tag, of 16 bytes, is not that of the text.
 [[nodiscard]] std::optional<Buffer> evp_gcm_decrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in,

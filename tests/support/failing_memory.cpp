@@ -28,17 +28,6 @@ bool fails() {
   return true;
 }
 
-template <class Call>
-Call next(const char* name) {
-  return reinterpret_cast<Call>(dlsym(RTLD_NEXT, name));
-}
-
-using Malloc = void* (*)(std::size_t);
-using Calloc = void* (*)(std::size_t, std::size_t);
-using Realloc = void* (*)(void*, std::size_t);
-using AlignedAlloc = void* (*)(std::size_t, std::size_t);
-using PosixMemalign = int (*)(void**, std::size_t, std::size_t);
-using Mmap = void* (*)(void*, std::size_t, int, int, int, off_t);
 using Mremap = void* (*)(void*, std::size_t, std::size_t, int, void*);
 
 }  // namespace
@@ -60,50 +49,30 @@ long failed_allocations() { return failures; }
 
 #define REPLACES extern "C" __attribute__((visibility("default")))
 
-REPLACES void* malloc(std::size_t bytes) {
-  static const auto call = next<Malloc>("malloc");
-  return fails() ? nullptr : call(bytes);
-}
+// Defines a function that fails when it is to, and else calls the next library's.
+#define FAILING(Result, name, failed, parameters, arguments)                                  \
+  REPLACES Result name parameters {                                                           \
+    static const auto call = reinterpret_cast<Result(*) parameters>(dlsym(RTLD_NEXT, #name)); \
+    return fails() ? failed : call arguments;                                                 \
+  }
 
-REPLACES void* calloc(std::size_t count, std::size_t bytes) {
-  static const auto call = next<Calloc>("calloc");
-  return fails() ? nullptr : call(count, bytes);
-}
-
-REPLACES void* realloc(void* memory, std::size_t bytes) {
-  static const auto call = next<Realloc>("realloc");
-  return fails() ? nullptr : call(memory, bytes);
-}
-
-REPLACES void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  static const auto call = next<AlignedAlloc>("aligned_alloc");
-  return fails() ? nullptr : call(alignment, bytes);
-}
-
-REPLACES void* memalign(std::size_t alignment, std::size_t bytes) {
-  static const auto call = next<AlignedAlloc>("memalign");
-  return fails() ? nullptr : call(alignment, bytes);
-}
-
-REPLACES int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) {
-  static const auto call = next<PosixMemalign>("posix_memalign");
-  return fails() ? ENOMEM : call(memory, alignment, bytes);
-}
-
-REPLACES void* mmap(void* address, std::size_t bytes, int protection, int flags, int file,
-                    off_t offset) {
-  static const auto call = next<Mmap>("mmap");
-  return fails() ? MAP_FAILED : call(address, bytes, protection, flags, file, offset);
-}
-
-REPLACES void* mmap64(void* address, std::size_t bytes, int protection, int flags, int file,
-                      off64_t offset) {
-  static const auto call = next<Mmap>("mmap64");
-  return fails() ? MAP_FAILED : call(address, bytes, protection, flags, file, offset);
-}
+FAILING(void*, malloc, nullptr, (std::size_t bytes), (bytes))
+FAILING(void*, calloc, nullptr, (std::size_t count, std::size_t bytes), (count, bytes))
+FAILING(void*, realloc, nullptr, (void* memory, std::size_t bytes), (memory, bytes))
+FAILING(void*, aligned_alloc, nullptr, (std::size_t alignment, std::size_t bytes),
+        (alignment, bytes))
+FAILING(void*, memalign, nullptr, (std::size_t alignment, std::size_t bytes), (alignment, bytes))
+FAILING(int, posix_memalign, ENOMEM, (void** memory, std::size_t alignment, std::size_t bytes),
+        (memory, alignment, bytes))
+FAILING(void*, mmap, MAP_FAILED,
+        (void* address, std::size_t bytes, int protection, int flags, int file, off_t offset),
+        (address, bytes, protection, flags, file, offset))
+FAILING(void*, mmap64, MAP_FAILED,
+        (void* address, std::size_t bytes, int protection, int flags, int file, off64_t offset),
+        (address, bytes, protection, flags, file, offset))
 
 REPLACES void* mremap(void* address, std::size_t old_bytes, std::size_t bytes, int flags, ...) {
-  static const auto call = next<Mremap>("mremap");
+  static const auto call = reinterpret_cast<Mremap>(dlsym(RTLD_NEXT, "mremap"));
   std::va_list arguments;
   va_start(arguments, flags);
   void* const place = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;

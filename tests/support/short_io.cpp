@@ -31,11 +31,6 @@ std::uint64_t random_bits() {
   return x ^ (x >> 31);
 }
 
-template <class Call>
-Call next(const char* name) {
-  return reinterpret_cast<Call>(dlsym(RTLD_NEXT, name));
-}
-
 // Calls `call` with 1 to max_bytes bytes, but not more than `size`; or fails with EINTR.
 template <class Call>
 ssize_t shortened(std::size_t size, const Call& call) {
@@ -47,61 +42,23 @@ ssize_t shortened(std::size_t size, const Call& call) {
   return call(std::min<std::size_t>(size, 1 + (bits >> 8) % max_bytes));
 }
 
-using Read = ssize_t (*)(int, void*, std::size_t);
-using ReadAt = ssize_t (*)(int, void*, std::size_t, off64_t);
-using Write = ssize_t (*)(int, const void*, std::size_t);
-using WriteAt = ssize_t (*)(int, const void*, std::size_t, off64_t);
-using CopyRange = ssize_t (*)(int, off64_t*, int, off64_t*, std::size_t, unsigned);
-
-ssize_t read_at(int descriptor, void* data, std::size_t size, off64_t offset) {
-  static const auto call = next<ReadAt>("pread64");
-  return shortened(size, [&](std::size_t n) { return call(descriptor, data, n, offset); });
-}
-
-ssize_t write_at(int descriptor, const void* data, std::size_t size, off64_t offset) {
-  static const auto call = next<WriteAt>("pwrite64");
-  return shortened(size, [&](std::size_t n) { return call(descriptor, data, n, offset); });
-}
-
 }  // namespace
 
-extern "C" {
+// Shortens a function that the next library has. Its arguments are those given, with `n` bytes.
+#define PARAES_SHORTENED(name, parameters, ...)                                                \
+  extern "C" __attribute__((visibility("default"))) ssize_t name parameters {                  \
+    static const auto call = reinterpret_cast<ssize_t(*) parameters>(dlsym(RTLD_NEXT, #name)); \
+    return shortened(size, [&](std::size_t n) { return call(__VA_ARGS__); });                  \
+  }
 
-__attribute__((visibility("default"))) ssize_t read(int descriptor, void* data, std::size_t size) {
-  static const auto call = next<Read>("read");
-  return shortened(size, [&](std::size_t n) { return call(descriptor, data, n); });
-}
-
-__attribute__((visibility("default"))) ssize_t write(int descriptor, const void* data,
-                                                     std::size_t size) {
-  static const auto call = next<Write>("write");
-  return shortened(size, [&](std::size_t n) { return call(descriptor, data, n); });
-}
-
-__attribute__((visibility("default"))) ssize_t pread(int descriptor, void* data, std::size_t size,
-                                                     off_t offset) {
-  return read_at(descriptor, data, size, offset);
-}
-
-__attribute__((visibility("default"))) ssize_t pread64(int descriptor, void* data, std::size_t size,
-                                                       off64_t offset) {
-  return read_at(descriptor, data, size, offset);
-}
-
-__attribute__((visibility("default"))) ssize_t pwrite(int descriptor, const void* data,
-                                                      std::size_t size, off_t offset) {
-  return write_at(descriptor, data, size, offset);
-}
-
-__attribute__((visibility("default"))) ssize_t pwrite64(int descriptor, const void* data,
-                                                        std::size_t size, off64_t offset) {
-  return write_at(descriptor, data, size, offset);
-}
-
-__attribute__((visibility("default"))) ssize_t copy_file_range(int from, off64_t* at, int to,
-                                                               off64_t* target, std::size_t size,
-                                                               unsigned flags) {
-  static const auto call = next<CopyRange>("copy_file_range");
-  return shortened(size, [&](std::size_t n) { return call(from, at, to, target, n, flags); });
-}
-}
+PARAES_SHORTENED(read, (int file, void* data, std::size_t size), file, data, n)
+PARAES_SHORTENED(write, (int file, const void* data, std::size_t size), file, data, n)
+PARAES_SHORTENED(pread, (int file, void* data, std::size_t size, off_t at), file, data, n, at)
+PARAES_SHORTENED(pread64, (int file, void* data, std::size_t size, off64_t at), file, data, n, at)
+PARAES_SHORTENED(pwrite, (int file, const void* data, std::size_t size, off_t at), file, data, n,
+                 at)
+PARAES_SHORTENED(pwrite64, (int file, const void* data, std::size_t size, off64_t at), file, data,
+                 n, at)
+PARAES_SHORTENED(copy_file_range,
+                 (int from, off64_t* at, int to, off64_t* target, std::size_t size, unsigned flags),
+                 from, at, to, target, n, flags)

@@ -16,6 +16,8 @@ from values import SECRET, SECRET_VALUE, UNKNOWN
 AFTER_BARRIER = -1  # in a state: TRUE after a barrier
 # In a state, -10 - n: where threads that wait at register Bn go on. A set, unlike all other values.
 MEETING_POINTS = -10
+# The bytes of what is not a whole word.
+SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -43,32 +45,24 @@ class State(dict):
 
     def joined(self, other):
         """This state, or another one if `other` adds to it."""
-        new = None
-        for key, value in other.items():
-            mine = self.get(key)
-            if mine == value:
+        added = {}
+        for key in self.keys() | other.keys():
+            mine, theirs = self.get(key), other.get(key)
+            if mine == theirs:
                 continue
             if key <= MEETING_POINTS:
-                both = value | (mine or frozenset())
+                both = (mine or frozenset()) | (theirs or frozenset())
             else:
-                both = values.join(UNKNOWN if mine is None else mine, value)
+                both = values.join(mine or UNKNOWN, theirs or UNKNOWN)
             if both != mine:
-                if new is None:
-                    new = State(self)
-                new[key] = both
-        for key in self.keys() - other.keys():
-            if key <= MEETING_POINTS:
-                continue
-            both = values.join(self[key], UNKNOWN)
-            if both != self[key]:
-                if new is None:
-                    new = State(self)
-                new[key] = both
+                added[key] = both
         conditions = self.conditions.joined(other.conditions)
-        if conditions is not self.conditions:
-            new = State(self) if new is None else new
-            new.conditions = conditions
-        return self if new is None else new
+        if not added and conditions is self.conditions:
+            return self
+        new = State(self)
+        new.update(added)
+        new.conditions = conditions
+        return new
 
 
 def is_padding(instruction):
@@ -166,9 +160,7 @@ class Analysis:
         elif instruction.name == "RET":
             back = self.value(instruction.sources[0], state)
             if not calls or back != values.constant(calls[-1]):
-                raise sass.Unknown(
-                    f"{self.function.name} at {instruction.at:#x}: returns to an unknown place"
-                )
+                raise self.unknown(instruction, "returns to an unknown place")
             yield (calls[:-1], calls[-1]), state
         else:
             yield (calls, instruction.target), state
@@ -182,6 +174,10 @@ class Analysis:
 
     def report(self, instruction, what):
         self.findings.add(Finding(self.function.name, instruction.at, what, instruction.text))
+
+    def unknown(self, instruction, *why):
+        place = f"{self.function.name} at {instruction.at:#x}"
+        return sass.Unknown(": ".join([place, instruction.text, *why]))
 
     # ---- Values
 
@@ -302,9 +298,7 @@ class Analysis:
                 older = frozenset() if guard is None else state.get(key, frozenset())
                 state[key] = older | {instruction.target}
             elif name == "BMOV" and (instruction.raw[0] != "RZ" or len(instruction.raw) != 2):
-                raise sass.Unknown(
-                    f"{self.function.name} at {instruction.at:#x}: {instruction.text}"
-                )
+                raise self.unknown(instruction)
             elif name == "BAR" and guard is None:
                 state[AFTER_BARRIER] = values.TRUE
             elif name in sass.STORES:
@@ -345,8 +339,8 @@ class Analysis:
 
     def slot(self, instruction, address):
         """The first slot that LDL or STL accesses, or None if that is not known."""
-        if instruction.modifiers & {"U8", "S8", "U16", "S16"}:
-            raise sass.Unknown(f"{self.function.name} at {instruction.at:#x}: {instruction.text}")
+        if instruction.modifiers & SIZES.keys():
+            raise self.unknown(instruction)
         if address[1] != values.ALL or not address[0] & values.STACK:
             return None
         return sass.STACK_SLOTS + address[2] // 4
@@ -364,24 +358,10 @@ class Analysis:
             if slot is None:
                 return [[SECRET_VALUE] * width]
             return [[state.get(slot + i, UNKNOWN) for i in range(width)]]
-        size = next(
-            (
-                n
-                for m, n in (("U8", 1), ("S8", 1), ("U16", 2), ("S16", 2))
-                if m in instruction.modifiers
-            ),
-            4,
-        )
-        return [
-            [
-                self.memory.load(
-                    values.add(address, values.constant(4 * i)),
-                    size,
-                    state[AFTER_BARRIER] == values.TRUE,
-                )
-                for i in range(width)
-            ]
-        ]
+        size = min((SIZES[m] for m in SIZES.keys() & instruction.modifiers), default=4)
+        after_barrier = state[AFTER_BARRIER] == values.TRUE
+        words = [values.add(address, values.constant(4 * i)) for i in range(width)]
+        return [[self.memory.load(word, size, after_barrier) for word in words]]
 
     def check_indices(self, instruction, state):
         """Reports constants that are read at a secret place."""
@@ -414,10 +394,7 @@ class Analysis:
         if instruction.name == "STL":
             slot = self.slot(instruction, address)
             if slot is None:
-                raise sass.Unknown(
-                    f"{self.function.name} at {instruction.at:#x}: {instruction.text}: "
-                    "writes to an unknown place of the stack"
-                )
+                raise self.unknown(instruction, "writes to an unknown place of the stack")
             for i, value in enumerate(stored):
                 self.write(slot + i, value, guard, state)
                 if guard is None and data.register is not None:

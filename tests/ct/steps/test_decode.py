@@ -6,8 +6,7 @@ import unittest
 from decode import NONE, SIGNED32, UNSIGNED32, Address, Arm64Decoder, Refused, X86Decoder
 
 AT = 0x1000
-RAX, RCX, RBX, RSP, RBP, RSI, RDI = 0, 1, 3, 4, 5, 6, 7
-FS = 16
+RAX, RCX, RBX, RSP, RBP, RSI, RDI, FS = 0, 1, 3, 4, 5, 6, 7, 16
 
 
 def sum_of(displacement, *terms):
@@ -59,16 +58,12 @@ class Decode(unittest.TestCase):
             ("f3aa", "rep stosb byte ptr [rdi], al", [sum_of(0, RDI)]),
             ("f3a4", "rep movsb byte ptr [rdi], byte ptr [rsi]",
              [sum_of(0, RDI), sum_of(0, RSI)]),
-        )
-
-    def test_x86_masks_belong_to_the_address(self):
-        self.check(
-            X86Decoder(),
+            # A mask belongs to the address.
             ("62f17f496f07", "vmovdqu8 zmm0 {k1}, zmmword ptr [rdi]",
              [sum_of(0, RDI), sum_of(0, 18 + 1)]),
         )
 
-    def test_x86_unknown_addresses_are_refused(self):
+    def test_unknown_addresses_are_refused(self):
         self.check_refused(
             X86Decoder(),
             "c4e2719004c8",  # vpgatherdd xmm0, dword ptr [rax + xmm1*8], xmm1
@@ -79,6 +74,12 @@ class Decode(unittest.TestCase):
             "d7",  # xlatb
             "0f05",  # syscall
             "06",  # not an instruction
+        )
+        self.check_refused(
+            Arm64Decoder(),
+            "207c5fc8",  # ldxr x0, [x1]
+            "010000d4",  # svc #0
+            "00a000a4",  # ld1b {z0.b}, p0/z, [x0]
         )
 
     def test_arm64_operands_give_their_addresses(self):
@@ -98,14 +99,6 @@ class Decode(unittest.TestCase):
             ("200c02ce", "eor3 v0.16b, v1.16b, v2.16b, v3.16b", []),
             ("c0035fd6", "ret", []),
             ("000020d4", "brk #0", None),
-        )
-
-    def test_arm64_unknown_addresses_are_refused(self):
-        self.check_refused(
-            Arm64Decoder(),
-            "207c5fc8",  # ldxr x0, [x1]
-            "010000d4",  # svc #0
-            "00a000a4",  # ld1b {z0.b}, p0/z, [x0]
         )
 
 
