@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from synthetic import loaded, merged, processes, report, row, runs
+from synthetic import loaded, merged, processes, report, row, runs, table
 
-from paraes.lab import analysis, bench
+from paraes.lab import bench
 from paraes.lab.configurations import group, medians_of, ratio_of, units_of
 from paraes.lab.scaling import scalings
 
@@ -16,12 +16,9 @@ MIB = 1 << 20
 def test_a_row_of_several_processes_is_one_configuration_with_all_samples():
     rep = processes(*[[row(samples_ns=[n, n + 1.0, n + 2.0])] for n in (10.0, 30.0, 20.0)])
     (only,) = group(rep).rows
-    assert [list(times) for times in only.samples_of.values()] == [
-        [10, 11, 12],
-        [30, 31, 32],
-        [20, 21, 22],
-    ]
-    assert list(only.samples_ns) == [11, 31, 21]  # the medians of the processes
+    samples = [list(times) for times in only.samples_of.values()]
+    assert samples == [[n, n + 1, n + 2] for n in (10, 30, 20)]
+    assert list(only.samples_ns) == list(medians_of(only)) == [11, 31, 21]
     assert only.median_ns == 21
 
 
@@ -84,8 +81,7 @@ def test_one_configuration_has_one_speedup_from_the_calls_that_measured_both():
     whole = bench.from_object(reproduction(*parts), "x")
     (found,) = scalings(group(whole).rows)
     assert found.points[1].speedup == pytest.approx(10 / 6)
-    tables = {t.name: t for t in analysis.document(whole).tables()}
-    lines = [line for line in tables["scaling"].rows if line[1] == 2]
+    lines = [line for line in table(whole, "scaling").rows if line[1] == 2]
     assert len(lines) == 1 and lines[0][3].value == pytest.approx(10 / 6)
 
 
@@ -126,24 +122,13 @@ def test_fewer_than_6_processes_give_no_interval():
     rep = processes(*[[row(ns=2.0), row(ns=1.0, kernel="ttable")]] * 5)
     a, b = group(rep).rows
     assert ratio_of(a, b).interval is None
-    (text,) = {line[4].interval.is_range for line in rows_table(rep)}
-    assert text  # the range of 5 medians
-
-
-def rows_table(rep):
-    return next(t for t in analysis.document(rep).tables() if t.name == "rows").rows
+    assert all(line[4].interval.is_range for line in table(rep, "rows").rows)  # of 5 medians
 
 
 def test_the_range_of_too_few_units_is_not_called_an_interval():
-    document = analysis.document(processes(*[[row(ns=1000.0 + 10 * i)] for i in range(3)]))
-    (line,) = next(t for t in document.tables() if t.name == "rows").texts()
+    rep = processes(*[[row(ns=1000.0 + 10 * i)] for i in range(3)])
+    (line,) = table(rep, "rows").texts()
     assert line[4] == "1.01 µs [range 1 µs; 1.02 µs]" and line[7] == "3 processes"
-
-
-def test_medians_of_processes_are_in_the_order_of_the_processes():
-    (only,) = group(processes([row(ns=3.0)], [row(ns=1.0)], [row(ns=2.0)])).rows
-    assert list(medians_of(only)) == [3, 1, 2]
-    assert np.median(medians_of(only)) == only.median_ns
 
 
 def test_one_common_process_does_not_outweigh_all_others():
@@ -171,8 +156,8 @@ def test_rivals_of_8_processes_are_decided_for_many_rows():
         + [row(ns=3 * n + i, bytes=n, **rival) for n in sizes]
         for i in range(8)
     ]
-    table = next(t for t in analysis.document(processes(*rows)).tables() if t.name == "rivals")
-    assert [line[-1] for line in table.rows] == ["faster"] * 10
+    lines = table(processes(*rows), "rivals").rows
+    assert [line[-1] for line in lines] == ["faster"] * 10
 
 
 @pytest.mark.parametrize("context", [{"git": "1234567", "dirty": True}, {"git": None}])

@@ -110,7 +110,10 @@ def test_threads_are_marked_at_powers_of_two():
     ("factor", "in_sight"), [(0.01, True), (3.5, True), (1e4, False)], ids=["low", "near", "far"]
 )
 def test_a_roof_is_in_sight_unless_it_would_stretch_the_axis(factor, in_sight):
-    drawn = figure(line("aes", 1), line("other", 3), line("(memcpy)", factor, "roof"))
+    roof = line("(memcpy)", factor, "roof")
+    drawn = figure(line("aes", 1), line("other", 3), roof)
+    low, high = drawing._y_span(drawn)
+    assert (low <= min(roof.y) and max(roof.y) <= high) == in_sight
     root = svg_of(drawn)
     assert len(tooltips_of(root)) == (3 if in_sight else 2) * len(SIZES)
     named = "(memcpy)" if in_sight else "↑ (memcpy): 1050000"
