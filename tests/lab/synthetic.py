@@ -101,6 +101,16 @@ def merged(*reports: dict[str, Any]) -> bench.Report:
     return bench.merge([bench.from_object(r, f"file {i}") for i, r in enumerate(reports)])
 
 
+def reproduction(*parts: tuple[int, list[dict[str, Any]]]) -> bench.Report:
+    """Return the report of a reproduction whose parts are (process, rows)."""
+    begin, listed = 0, []
+    for process, rows in parts:
+        listed.append({"process": process, "results": [begin, len(rows)], "time": None})
+        begin += len(rows)
+    whole = report(*[r for _, rows in parts for r in rows])
+    return bench.from_object(whole | {"lab": {"parts": listed}}, "synthetic")
+
+
 def written(path: Path, *rows: dict[str, Any], **context: Any) -> Path:
     """Write a report with these rows to `path`; return `path`."""
     path.write_text(json.dumps(report(*rows, **context)))

@@ -11,8 +11,6 @@ import sys
 import pytest
 from synthetic import report, row, runs, written
 
-from paraes.lab import cli, measure
-
 
 def rows(factor=1.0):
     return [row(ns=factor * (1000 + n), bytes=n) for n in (1024, 4096, 16384)]
@@ -79,6 +77,12 @@ GOLDEN = [
     ("report {tmp}/good.json -o {tmp}/x.html --clock fast", 2,
      "argument --clock: 'fast' is not a clock frequency in GHz, such as 3.7 (see paraes-lab "
      "report --help)"),
+    ("report {tmp}/good.json --pdf {tmp}/p --width 59", 2,
+     "argument --width: '59' is not a width from 60 to 1000 mm"),
+    ("report {tmp}/good.json --pdf {tmp}/p --width nan", 2,
+     "argument --width: 'nan' is not a width from 60 to 1000 mm"),
+    ("figure files {tmp}/good.json -o {tmp}/g.svg", 1,
+     "{tmp}/good.json: no rows of whole files, encrypt"),
     ("compare {tmp}/good.json {tmp}/other.json", 1,
      "{tmp}/good.json and {tmp}/other.json have no row in common: measure both with the same axes"),
     ("figure pie {tmp}/good.json -o {tmp}/x.svg", 2, "argument FIGURE: invalid choice: 'pie'"),
@@ -177,39 +181,6 @@ def test_compare_prints_in_a_locale_without_utf_8(good):
     assert b"undecided" in done.stdout and b"\\u2013" in done.stdout
 
 
-def test_report_of_wrong_rows_is_written_and_exits_1(tmp_path, lab):
-    wrong = written(tmp_path / "wrong.json", *rows(), row(kernel="broken", verified=False))
-    status, _, err = lab("report", wrong, "-o", tmp_path / "r.html")
-    assert status == 1
-    assert err == (
-        "paraes-lab: 1 row is WRONG: the bytes differ from OpenSSL's, or the run failed\n"
-    )
-    assert "WRONG" in (tmp_path / "r.html").read_text()
-    several = tmp_path / "several.json"
-    several.write_text(json.dumps(runs(rows(), [row(verified=False)])))
-    assert lab("report", several, "-o", tmp_path / "s.html")[0] == 1
-
-
-def test_figure_writes_svg_for_light_and_dark_or_png(tmp_path, good, lab):
-    target = tmp_path / "f.svg"
-    assert lab("figure", "throughput", good, "-o", target) == (0, "", "")
-    text = target.read_text()
-    assert text.startswith("<svg ") and "prefers-color-scheme:dark" in text
-    assert "<title id=" in text and "<desc id=" in text
-    assert lab("figure", "throughput", good, "-o", tmp_path / "f.png")[0] == 0
-
-
-def test_figure_files_needs_rows_of_whole_files(tmp_path, good, lab):
-    files = tmp_path / "files.json"
-    whole = row(scope="file", format="paraes", mode="gcm", key_bits=256)
-    files.write_text(json.dumps(report(whole)))
-    assert lab("figure", "files", files, "-o", tmp_path / "f.svg") == (0, "", "")
-    assert "paraes, 1 thread" in (tmp_path / "f.svg").read_text()
-    status, _, err = lab("figure", "files", good, "-o", tmp_path / "g.svg")
-    assert status == 1 and "no rows of whole files, encrypt" in err
-    assert not (tmp_path / "g.svg").exists()
-
-
 def test_reproduce_says_how_long_it_takes_before_it_begins(fake, tmp_path, lab):
     arguments = ["reproduce", "soares", "--quick", "-o", tmp_path / "out"]
     status, _, err = lab(*arguments)
@@ -221,13 +192,6 @@ def test_reproduce_says_how_long_it_takes_before_it_begins(fake, tmp_path, lab):
     # All processes are kept: nothing is left to estimate.
     status, _, err = lab(*arguments)
     assert status == 0 and "about" not in err
-
-
-@pytest.mark.parametrize("width", ["0", "59", "wide", "1e9", "nan"])
-def test_a_width_that_no_paper_has_is_refused(tmp_path, good, lab, width):
-    status, _, err = lab("report", good, "--pdf", tmp_path / "p", "--width", width)
-    assert status == 2 and "is not a width from 60 to 1000 mm" in err
-    assert not (tmp_path / "p").exists()
 
 
 def test_figures_of_a_report_have_the_width_that_was_asked_for(tmp_path, good, lab):
@@ -275,17 +239,3 @@ def test_reproduce_with_another_program_says_its_output_is_not_json(tmp_path, la
     program.chmod(0o755)
     status, _, err = lab("reproduce", "soares", "-o", tmp_path / "out", "--paraes", program)
     assert status == 1 and "is not JSON" in err and len(err.splitlines()) == 1
-
-
-def test_every_verb_has_help(capsys):
-    for verb in cli.VERBS:
-        with pytest.raises(SystemExit) as end:
-            cli.main([verb, "--help"])
-        assert end.value.code == 0
-        assert "usage: paraes-lab" in capsys.readouterr().out
-
-
-def test_runs_with_several_phases_measure_them_without_overlap():
-    for scope in ("transfer", "file"):
-        run = measure.Run(scope, ("cpu",), ("ttable",), 1024)
-        assert "--no-overlap" in run.arguments(None)

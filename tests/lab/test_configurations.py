@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from synthetic import loaded, merged, processes, report, row, runs, table
+from synthetic import loaded, merged, processes, report, reproduction, row, runs, table
 
-from paraes.lab import bench
 from paraes.lab.configurations import group, medians_of, ratio_of, units_of
 from paraes.lab.scaling import scalings
 
@@ -51,22 +50,9 @@ def test_rows_of_two_programs_are_two_configurations():
     assert [r.build for r in found.rows] == ["1111111", "2222222"]
 
 
-def reproduction(*parts):
-    """Return JSON of a reproduction whose parts are (process, rows)."""
-    whole = report(*[r for _, rows in parts for r in rows])
-    begin, listed = 0, []
-    for process, rows in parts:
-        listed.append({"process": process, "results": [begin, len(rows)], "time": None})
-        begin += len(rows)
-    return whole | {"lab": {"parts": listed}}
-
-
 def test_no_row_of_a_reproduction_is_dropped():
     """Of the 170 rows of an older file, 32 were dropped in silence."""
-    rep = bench.from_object(
-        reproduction((0, [row(ns=10), row(ns=6, threads=2)]), (0, [row(ns=12)])), "x"
-    )
-    found = group(rep).rows
+    found = group(reproduction((0, [row(ns=10), row(ns=6, threads=2)]), (0, [row(ns=12)]))).rows
     assert sum(times.size for r in found for times in r.samples_of.values()) == 3 * 9
     assert {r.threads: len(r.samples_of) for r in found} == {1: 2, 2: 1}
 
@@ -78,7 +64,7 @@ def test_one_configuration_has_one_speedup_from_the_calls_that_measured_both():
         (0, [row(ns=900.0)]),  # another call, in which the machine was slow
         (0, [row(ns=20.0), row(ns=12.0, threads=2)]),
     ]
-    whole = bench.from_object(reproduction(*parts), "x")
+    whole = reproduction(*parts)
     (found,) = scalings(group(whole).rows)
     assert found.points[1].speedup == pytest.approx(10 / 6)
     lines = [line for line in table(whole, "scaling").rows if line[1] == 2]

@@ -6,9 +6,8 @@ import re
 from importlib import resources
 
 import pytest
-from synthetic import loaded, report, row
+from synthetic import loaded, reproduction, row
 
-from paraes.lab.bench import from_object
 from paraes.lab.configurations import group
 from paraes.lab.document import Missing
 from paraes.lab.errors import LabError
@@ -103,23 +102,10 @@ def test_may_show_allows_rounding_and_truncation_only(text, low, high, may):
     assert Printed(text, "").may_show(low, high) is may
 
 
-def rows_of_processes(*rows):
-    """Return the rows as one configuration, which each process of a measurement measured once."""
-    parts = [
-        {"results": [i, 1], "process": i, "time": None, "papers": []} for i in range(len(rows))
-    ]
-    whole = report(*rows) | {"lab": {"parts": parts}}
-    return group(from_object(whole, "synthetic")).rows
-
-
 def test_phases_are_added_process_by_process():
-    moved, kernel = [1e9, 2e9, 3e9, 4e9, 5e9, 6e9], [6e9, 5e9, 4e9, 3e9, 2e9, 1e9]
-    (r,) = rows_of_processes(
-        *(
-            row(timeline={"host_to_device": a, "kernel": b, "read": 7e9})
-            for a, b in zip(moved, kernel, strict=True)
-        )
-    )
+    moved = [1e9, 2e9, 3e9, 4e9, 5e9, 6e9]
+    phases = [{"host_to_device": a, "kernel": 7e9 - a, "read": 7e9} for a in moved]
+    (r,) = group(reproduction(*[(i, [row(timeline=t)]) for i, t in enumerate(phases)])).rows
     both = phase(r, "host_to_device", "kernel")
     assert both.value == pytest.approx(7.0)
     assert (both.interval.low, both.interval.high) == pytest.approx((7.0, 7.0))
@@ -172,6 +158,9 @@ def test_plans_have_the_axes_of_the_papers():
     kernels = {k for r in runs("pousa-2014") for k in r.kernels}
     assert kernels == {"reference", "ttable", "reference-shared", "ttable-simple"}
     assert {r.threads for r in runs("soares")} == {(1, 2, 4, 8, 16)}
+    for run in (run for name in NAMES for run in runs(name)):
+        # The papers ran one phase after another.
+        assert ("--no-overlap" in run.arguments(None)) == (run.scope in ("transfer", "file"))
     for name in ("pousa-2011", "pousa-2014", "soares"):
         several = [r for r in runs(name) if r.scope == "memory" and len(r.threads) > 1]
         assert {r.executors for r in several} == {("openmp",)}
