@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <condition_variable>
-#include <mutex>
+#include <latch>
+#include <optional>
 #include <thread>
 
 #include "bench/harness/measure.hpp"
@@ -31,37 +31,14 @@ void touch_pages(std::size_t pages) {
   munmap(memory, pages * page);
 }
 
-// Runs one piece of work in a thread of its own, which was there before.
-class Worker {
- public:
-  ~Worker() { thread_.join(); }
-  void go() {
-    {
-      const std::lock_guard lock(mutex_);
-      asked_ = true;
-    }
-    changed_.notify_all();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool asked_ = false;
-  bool done_ = false;
-  std::thread thread_{[this] {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return asked_; });
-    touch_pages(300);
-    done_ = true;
-    lock.unlock();
-    changed_.notify_all();
-  }};
-};
-
 TEST(Counters, CountTheWorkOfAllThreadsBetweenStartAndStop) {
-  Worker worker;
+  std::latch begin(1);
+  std::latch end(1);
+  std::thread worker([&] {  // is there before the counters
+    begin.wait();
+    touch_pages(300);
+    end.count_down();
+  });
   Counters counters({page_faults});
   const bool available = counters.available();
   if (available) {
@@ -69,9 +46,11 @@ TEST(Counters, CountTheWorkOfAllThreadsBetweenStartAndStop) {
     counters.start();
     touch_pages(200);
   }
-  worker.go();
+  begin.count_down();
+  end.wait();
+  const auto counts = available ? counters.stop() : std::nullopt;
+  worker.join();
   if (!available) GTEST_SKIP() << counters.reason();
-  const auto counts = counters.stop();
   touch_pages(5000);  // after the stop
   ASSERT_TRUE(counts);
   EXPECT_GE(counts->at("page_faults"), 500);

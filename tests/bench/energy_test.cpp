@@ -71,6 +71,11 @@ using NvmlBare = Nvml;   // NVML lacks the energy counter
 using NvmlNoBus = Nvml;  // CUDA's driver does not report PCI addresses
 
 TEST_F(Nvml, MeterReadsEachGpuOfTheDevice) {
+  {
+    const GpuEnergyMeter meter("cuda:0");
+    EXPECT_EQ(fake_.initialised(), 1);
+  }
+  EXPECT_EQ(fake_.initialised(), 0);  // the meter has shut the library down
   GpuEnergyMeter first("cuda:0");
   GpuEnergyMeter second("cuda:1");
   GpuEnergyMeter both("cuda:1+0");
@@ -92,14 +97,6 @@ TEST_F(Nvml, FailedCallIsTheReason) {
     EXPECT_FALSE(meter.available());
     EXPECT_EQ(meter.reason(), call + " failed: GPU is lost (15)");
     EXPECT_FALSE(meter.joules());
-  }
-  EXPECT_EQ(fake_.initialised(), 0);
-}
-
-TEST_F(Nvml, MeterShutsTheLibraryDown) {
-  {
-    const GpuEnergyMeter meter("cuda:0");
-    EXPECT_EQ(fake_.initialised(), 1);
   }
   EXPECT_EQ(fake_.initialised(), 0);
 }

@@ -111,25 +111,20 @@ def test_bundle_with_a_wrong_row_says_so_and_exits_with_1(tmp_path, lab):
 
 
 @pytest.mark.parametrize(
-    ("make", "said", "status"),
+    ("files", "said", "status"),
     [
-        (lambda folder: None, "is not a folder", 2),
-        (lambda folder: folder.mkdir(), "has no bench JSON", 1),
-        (
-            lambda folder: (folder.mkdir(), (folder / "a.json").write_text("{")),
-            "a.json: ",
-            1,
-        ),
-        (
-            lambda folder: (folder.mkdir(), (folder / "a.json").write_text('{"results": 5}')),
-            "a.json",
-            1,
-        ),
+        (None, "is not a folder", 2),
+        ({}, "has no bench JSON", 1),
+        ({"a.json": "{"}, "a.json: ", 1),
+        ({"a.json": '{"results": 5}'}, "a.json", 1),
     ],
 )
-def test_what_is_no_measurement_is_refused(tmp_path, lab, make, said, status):
+def test_what_is_no_measurement_is_refused(tmp_path, lab, files, said, status):
     folder = tmp_path / "out"
-    make(folder)
+    if files is not None:
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / name).write_text(text)
     found, _, err = lab("bundle", folder)
     assert found == status and said in err and not (tmp_path / "out.zip").exists()
 
