@@ -402,7 +402,7 @@ def test_an_interruption_during_popen_leaves_no_child(monkeypatch, tmp_path):
 
 def test_pocl_stands_in_for_a_gpu_only_if_named_and_a_gpu_of_two_runtimes_counts_once():
     opencl = {"id": "opencl:0", "name": "RX", "driver": "AMD", "available": True}
-    pocl = opencl | {"driver": "Portable Computing Language 7"}
+    pocl = opencl | {"name": "cpu-zen", "driver": "Portable Computing Language 7"}
     listed = [{"id": "cpu", "available": True}, pocl]
     device, reason = measure._choose_gpu(listed, None)
     assert device is None and "--device opencl:0" in reason
