@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -19,16 +18,13 @@ namespace paraes::bench {
 namespace {
 
 constexpr const char* library = "libnvidia-ml.so.1";
+constexpr const char* energy_call = "nvmlDeviceGetTotalEnergyConsumption";
 
 class Fake {
  public:
   Fake() : handle_(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
-    unsetenv("PARAES_FAKE_NVML");
     if (present()) reset();
   }
-  ~Fake() { unsetenv("PARAES_FAKE_NVML"); }
-  Fake(const Fake&) = delete;
-  Fake& operator=(const Fake&) = delete;
 
   [[nodiscard]] bool present() const {
     return handle_ != nullptr && dlsym(handle_, "paraes_fake_use") != nullptr;
@@ -36,16 +32,18 @@ class Fake {
   [[nodiscard]] bool installed() const { return handle_ != nullptr; }
 
   void reset() const { function<void()>("paraes_fake_reset")(); }
-  static void tell(const std::string& directives) {
-    setenv("PARAES_FAKE_NVML", directives.c_str(), 1);
+  // Makes a call return `code`: the one with this number, or every one if it is 0.
+  void fail(const std::string& call, long number, int code) const {
+    function<void(const char*, long, int)>("paraes_fake_fail")(call.c_str(), number, code);
   }
+  void keep_still() const { function<void()>("paraes_fake_keep_still")(); }
   // Adds to the energy that the GPU has used. Its counter shows it after its next update.
   void use(int gpu, double joules) const {
     function<void(int, double)>("paraes_fake_use")(gpu, joules);
   }
   // How often counters were read.
   [[nodiscard]] long readings() const {
-    return function<long(const char*)>("paraes_fake_calls")("nvmlDeviceGetTotalEnergyConsumption");
+    return function<long(const char*)>("paraes_fake_calls")(energy_call);
   }
   [[nodiscard]] int initialised() const { return function<int()>("paraes_fake_initialised")(); }
 
@@ -92,7 +90,7 @@ TEST_F(Nvml, MeterReadsEachGpuOfTheDevice) {
 TEST_F(Nvml, FailedCallIsTheReason) {
   for (const std::string call :
        {"nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetTotalEnergyConsumption"}) {
-    Fake::tell("fail:" + call + ":0:15");
+    fake_.fail(call, 0, 15);
     GpuEnergyMeter meter("cuda:0");
     EXPECT_FALSE(meter.available());
     EXPECT_EQ(meter.reason(), call + " failed: GPU is lost (15)");
@@ -108,7 +106,7 @@ TEST_F(Nvml, DevicesWithoutCounterHaveAReason) {
         std::pair{"opencl:0+1", "energy is not measured on opencl devices"}}) {
     EXPECT_EQ(GpuEnergyMeter(device).reason(), reason);
   }
-  Fake::tell("fail:nvmlDeviceGetTotalEnergyConsumption:0:3");
+  fake_.fail(energy_call, 0, 3);
   EXPECT_EQ(GpuEnergyMeter("cuda:1").reason(),
             "NVML has no energy counter for cuda:1 (GPUs older than Volta lack it)");
 }
@@ -214,13 +212,13 @@ TEST_F(NvmlRows, UnreliableCountersGiveNoEnergy) {
     double min_seconds = 0.4;
     double min_energy_seconds = 0.4;
     int restore_ms = 0;
-    const char* directives = "";
+    bool still = false;
+    long failing = 0;  // the number of the call
   } cases[] = {
       {.reason = "less than 0.4 s of timed work, too little for a GPU's counter (use --min-time)",
        .min_seconds = 0.1},
-      {.reason = "the energy counter of the GPU does not change", .directives = "still:1"},
-      {.reason = "nvmlDeviceGetTotalEnergyConsumption failed: GPU is lost (15)",
-       .directives = "fail:nvmlDeviceGetTotalEnergyConsumption:9:15"},
+      {.reason = "the energy counter of the GPU does not change", .still = true},
+      {.reason = "nvmlDeviceGetTotalEnergyConsumption failed: GPU is lost (15)", .failing = 9},
       {.reason = "more than 10 % of the time went to untimed work between the calls",
        .min_seconds = 0.2,
        .min_energy_seconds = 0.2,
@@ -228,7 +226,8 @@ TEST_F(NvmlRows, UnreliableCountersGiveNoEnergy) {
   };
   for (const auto& given : cases) {
     fake_.reset();
-    Fake::tell(given.directives);
+    if (given.still) fake_.keep_still();
+    if (given.failing != 0) fake_.fail(energy_call, given.failing, 15);
     settings_.min_seconds = given.min_seconds;
     settings_.min_gpu_energy_ns = given.min_energy_seconds * 1e9;
     group_.clear();
