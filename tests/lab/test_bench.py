@@ -92,9 +92,9 @@ def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
     assert [x.report for x in r.rows] == [0, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+# Where the wrong field is: what it is, and the words about it.
+WRONG_FIELDS = {
+    "results[1].": [
         ({"bytes": "1"}, "bytes: expected a whole number, found "),
         ({"bytes": 1.0}, "bytes: expected a whole number, found 1.0"),
         ({"bytes": 0}, "bytes: expected a whole number of at least 1, found 0"),
@@ -140,41 +140,14 @@ def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
         ({"energy_reason": 5}, "energy_reason: expected text, found 5"),
         ({"extra": [[1e999]]}, "extra[0][0]: expected a finite number"),
     ],
-)
-def test_errors_name_the_wrong_field_of_a_row(change, words):
-    with pytest.raises(LabError) as error:
-        loaded(row(), row() | change)
-    assert str(error.value).startswith("synthetic: results[1].")
-    assert words in str(error.value)
-    assert str(error.value).endswith("; give a file that `paraes bench --json FILE` wrote")
-    str(error.value).encode()
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+    "skipped[0].": [
         ({"reason": None}, "reason: expected text, found null"),
         ({"bytes": -1}, "bytes: expected a whole number of at least 0, found -1"),
         ({"ranks": "2"}, "ranks: expected a whole number, found "),
         ({"device": ["gpu"]}, "device: expected text, found "),
         ({"in_place": 0}, "in_place: expected true or false, found 0"),
     ],
-)
-def test_errors_name_the_wrong_field_of_a_skipped_row(change, words):
-    with pytest.raises(LabError, match=r"^synthetic: skipped\[0\]\.") as error:
-        loaded(skipped=[row() | {"reason": "why"} | change])
-    assert words in str(error.value)
-
-
-def test_a_skipped_row_may_have_no_bytes_and_unknown_axes():
-    unknown = dict.fromkeys(bench.AXES) | {"reason": "why"}
-    read = loaded(skipped=[row(bytes=0, device="gpu") | {"reason": "no GPU"}, unknown])
-    assert [skip.axes["bytes"] for skip in read.skipped] == [0, None]
-
-
-@pytest.mark.parametrize(
-    ("context", "words"),
-    [
+    "context.": [
         ({"libraries": []}, "libraries: expected an object, found []"),
         ({"libraries": {"openssl": 7}}, "libraries.openssl: expected text, found 7"),
         ({"libraries": {"\ud800": "1"}}, "libraries.\\ud800: has a character that cannot be"),
@@ -195,12 +168,31 @@ def test_a_skipped_row_may_have_no_bytes_and_unknown_axes():
         ({"host": "a\x1b[2J"}, "host: has a character that cannot be printed, \\x1b"),
         ({"omp": {"version": 1e999}}, "omp.version: expected a finite number"),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "words"),
+    [(where, *case) for where, cases in WRONG_FIELDS.items() for case in cases],
 )
-def test_errors_name_the_wrong_field_of_the_context(context, words):
-    with pytest.raises(LabError, match=r"^synthetic: context\.") as error:
-        loaded(row(), **context)
+def test_errors_name_the_wrong_field(where, change, words):
+    with pytest.raises(LabError) as error:
+        if where == "context.":
+            loaded(row(), **change)
+        elif where == "skipped[0].":
+            loaded(skipped=[row() | {"reason": "why"} | change])
+        else:
+            loaded(row(), row() | change)
+    assert str(error.value).startswith(f"synthetic: {where}")
     assert words in str(error.value)
+    assert str(error.value).endswith("; give a file that `paraes bench --json FILE` wrote")
     str(error.value).encode()
+
+
+def test_a_skipped_row_may_have_no_bytes_and_unknown_axes():
+    unknown = dict.fromkeys(bench.AXES) | {"reason": "why"}
+    read = loaded(skipped=[row(bytes=0, device="gpu") | {"reason": "no GPU"}, unknown])
+    assert [skip.axes["bytes"] for skip in read.skipped] == [0, None]
 
 
 def test_a_context_may_be_unknown_entirely():

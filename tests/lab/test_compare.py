@@ -115,12 +115,6 @@ def test_the_level_is_shared_by_all_rows():
     assert "Hodges–Lehmann intervals of level 99.5 % (95 % for all 10 rows" in table.notes[0]
 
 
-def test_8_processes_are_too_few_for_322_rows():
-    found = compare.comparison(*pair(1000.0, 500.0, rows=322))
-    assert {line.verdict for line in found.lines} == {"undecided"}
-    assert "8 processes are too few for 322 rows at once: 9 of each" in found.lines[0].reason
-
-
 def test_a_wrong_row_is_called_wrong():
     a, b = pair(1000.0, 500.0)
     wrong = bench.from_object(
