@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "bench/harness/measure.hpp"
+#include "tests/bench/fake_case.hpp"
 #include "tests/gpu/expect_has.hpp"
 
 namespace paraes::bench {
@@ -92,30 +93,17 @@ TEST(Counters, EventThatIsMissingIsLeftOutWithTheReason) {
   EXPECT_EQ(counts->count("page_faults"), 1U);
 }
 
-class Loop : public Case {
- public:
-  explicit Loop(const std::string& device) : Case(row_on(device)) {}
-  void call() override {
-    for (int i = 0; i < 1000; ++i) sink_ = i;
-  }
-  [[nodiscard]] bool is_kernel_alone() const override { return true; }
-  [[nodiscard]] bool verify() override { return true; }
-
- private:
-  static Row row_on(const std::string& device) {
-    Row row;
-    row.device = device;
-    row.bytes = 16;
-    return row;
-  }
-
-  volatile int sink_ = 0;
-};
-
 TEST(Counters, EveryRowHasItsCountsOrTheReason) {
   Group group;
-  group.push_back(std::make_unique<Loop>("cpu"));
-  group.push_back(std::make_unique<Loop>("cuda:0"));
+  volatile int sink = 0;
+  for (const char* device : {"cpu", "cuda:0"}) {
+    auto loop = std::make_unique<Fake>("loop", device);
+    loop->kernel_alone = true;
+    loop->on_call = [&sink] {
+      for (int i = 0; i < 1000; ++i) sink = i;
+    };
+    group.push_back(std::move(loop));
+  }
   Random random(1);
   EnergyMeter energy;
   const Outcome outcome =

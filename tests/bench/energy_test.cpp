@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/harness/measure.hpp"
+#include "tests/bench/fake_case.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -20,9 +21,9 @@ namespace {
 constexpr const char* library = "libnvidia-ml.so.1";
 constexpr const char* energy_call = "nvmlDeviceGetTotalEnergyConsumption";
 
-class Fake {
+class FakeNvml {
  public:
-  Fake() : handle_(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
+  FakeNvml() : handle_(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
     if (present()) reset();
   }
 
@@ -63,7 +64,7 @@ void pause(int milliseconds) {
 class Nvml : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(fake_.present()) << "LD_LIBRARY_PATH"; }
-  Fake fake_;
+  FakeNvml fake_;
 };
 using NvmlBare = Nvml;   // NVML lacks the energy counter
 using NvmlNoBus = Nvml;  // CUDA's driver does not report PCI addresses
@@ -122,44 +123,23 @@ TEST_F(NvmlNoBus, DriverWithoutPciAddressIsTheReason) {
 }
 
 TEST(NvmlAbsent, MissingLibraryIsTheReason) {
-  if (Fake().installed()) GTEST_SKIP() << library << " is installed";
+  if (FakeNvml().installed()) GTEST_SKIP() << library << " is installed";
   EXPECT_EQ(GpuEnergyMeter("cuda:0").reason(), "libnvidia-ml.so.1 is not installed");
 }
-
-// A case whose calls take a millisecond and then do what the test gives.
-class Work : public Case {
- public:
-  Work(const std::string& device, std::function<void()> on_call)
-      : Case(row_on(device)), on_call_(std::move(on_call)) {}
-
-  int restore_ms = 0;
-
-  void call() override {
-    pause(1);
-    on_call_();
-  }
-  [[nodiscard]] bool needs_restore() const override { return restore_ms > 0; }
-  void restore() override { pause(restore_ms); }
-  [[nodiscard]] bool verify() override { return true; }
-
- private:
-  static Row row_on(const std::string& device) {
-    Row row;
-    row.device = device;
-    row.bytes = 16;
-    return row;
-  }
-
-  std::function<void()> on_call_;
-};
 
 // The stand-in's counters update every 10 ms, and energy is measured over 0.4 s: at least as many
 // updates as with real counters.
 class NvmlRows : public Nvml {
  protected:
-  Work& add(const std::string& device, std::function<void()> on_call) {
-    group_.push_back(std::make_unique<Work>(device, std::move(on_call)));
-    return static_cast<Work&>(*group_.back());
+  // A case whose calls take a millisecond and then do what the test gives.
+  Fake& add(const std::string& device, const std::function<void()>& work) {
+    group_.push_back(std::make_unique<Fake>("work", device));
+    Fake& added = static_cast<Fake&>(*group_.back());
+    added.on_call = [work] {
+      pause(1);
+      work();
+    };
+    return added;
   }
 
   std::vector<Result> run() {
@@ -211,7 +191,7 @@ TEST_F(NvmlRows, UnreliableCountersGiveNoEnergy) {
     const char* reason;
     double min_seconds = 0.4;
     double min_energy_seconds = 0.4;
-    int restore_ms = 0;
+    bool restores = false;
     bool still = false;
     long failing = 0;  // the number of the call
   } cases[] = {
@@ -222,7 +202,7 @@ TEST_F(NvmlRows, UnreliableCountersGiveNoEnergy) {
       {.reason = "more than 10 % of the time went to untimed work between the calls",
        .min_seconds = 0.2,
        .min_energy_seconds = 0.2,
-       .restore_ms = 1},
+       .restores = true},
   };
   for (const auto& given : cases) {
     fake_.reset();
@@ -231,7 +211,9 @@ TEST_F(NvmlRows, UnreliableCountersGiveNoEnergy) {
     settings_.min_seconds = given.min_seconds;
     settings_.min_gpu_energy_ns = given.min_energy_seconds * 1e9;
     group_.clear();
-    add("cuda:0", [&] { fake_.use(0, 1); }).restore_ms = given.restore_ms;
+    Fake& added = add("cuda:0", [&] { fake_.use(0, 1); });
+    added.restores = given.restores;
+    added.on_restore = [] { pause(1); };
     const auto results = run();
     EXPECT_FALSE(results[0].energy_joules) << given.reason;
     EXPECT_EQ(results[0].energy_reason, given.reason);

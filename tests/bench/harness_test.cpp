@@ -17,6 +17,7 @@
 #include "bench/harness/measure.hpp"
 #include "bench/harness/random.hpp"
 #include "bench/harness/statistics.hpp"
+#include "tests/bench/fake_case.hpp"
 #include "tests/gpu/expect_has.hpp"
 
 namespace paraes::bench {
@@ -75,48 +76,6 @@ TEST(Random, NextIsSplitMix64) {
   EXPECT_EQ(random.next(), 6457827717110365317U);
   EXPECT_EQ(random.next(), 3203168211198807973U);
 }
-
-// A case whose every step a test can replace.
-class Fake : public Case {
- public:
-  explicit Fake(const std::string& kernel) : Case(row_named(kernel)) {}
-
-  std::function<void()> on_set_up = [] {};
-  std::function<void()> on_lead_in = [] {};
-  std::function<void()> on_rest = [] {};
-  std::function<bool()> on_expand_key = [] { return false; };
-  std::function<void()> on_call = [] {};
-  std::function<bool()> on_verify = [] { return true; };
-  bool restores = false;
-  bool kernel_alone = false;
-  PhaseNanoseconds phases;  // since the last take_phases()
-  int calls = 0;
-  int restored = 0;
-  int torn_down = 0;
-
-  void set_up() override { on_set_up(); }
-  void tear_down() noexcept override { ++torn_down; }
-  void call() override {
-    ++calls;
-    on_call();
-  }
-  [[nodiscard]] bool needs_restore() const override { return restores; }
-  void restore() override { ++restored; }
-  void lead_in() override { on_lead_in(); }
-  void rest() noexcept override { on_rest(); }
-  bool expand_key() override { return on_expand_key(); }
-  [[nodiscard]] PhaseNanoseconds take_phases() override { return std::exchange(phases, {}); }
-  [[nodiscard]] bool is_kernel_alone() const override { return kernel_alone; }
-  [[nodiscard]] bool verify() override { return on_verify(); }
-
- private:
-  static Row row_named(const std::string& kernel) {
-    Row row;
-    row.kernel = kernel;
-    row.bytes = 16;
-    return row;
-  }
-};
 
 class Measure : public testing::Test {
  protected:
