@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -239,18 +238,6 @@ def test_papers_with_openmp_ignore_rows_of_other_executors(fake, tmp_path, name)
     for table in alone:
         if not table.endswith("-agreement"):
             assert both[table].rows == alone[table].rows, table
-
-
-def test_the_time_of_a_run_is_estimated_from_its_kernel_size_and_threads():
-    gib = measure.Run("memory", ("cpu",), ("reference",), 1 << 30, samples=3)
-    assert gib.cost() == pytest.approx(5 * 29, rel=0.1)  # five calls of 29 s: no warm-up
-    both = replace(gib, directions=("encrypt", "decrypt"))
-    assert both.cost() == pytest.approx(2 * gib.cost(), rel=0.01)
-    threads = replace(gib, threads=(1, 2))
-    assert threads.cost(cores=2) == pytest.approx(1.5 * gib.cost(), rel=0.01)
-    assert threads.cost(cores=1) == pytest.approx(2 * gib.cost(), rel=0.01)
-    small = replace(gib, size=1024)
-    assert small.cost() == pytest.approx(0.15 + 6 * 2e-3, rel=0.01)  # a start, and short samples
 
 
 def test_report_lists_contradictions_with_both_sides(fake, tmp_path):
