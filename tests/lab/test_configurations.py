@@ -93,15 +93,13 @@ def test_ratios_of_rows_of_different_processes_are_over_all_pairs():
     assert (found.interval.low, found.interval.high) == pytest.approx(ends)
 
 
-def test_rows_of_one_process_each_have_a_ratio_without_an_interval():
-    a, b = group(processes([row(ns=2.0)], [row(ns=1.0, kernel="ttable")])).rows
+def test_rows_of_one_process_are_compared_by_their_samples_and_of_two_without_an_interval():
+    over, under = row(ns=2.0), row(ns=1.0, kernel="ttable")
+    a, b = group(loaded(over, under)).rows
+    assert ratio_of(a, b).value == pytest.approx(2) and ratio_of(a, b).interval is not None
+    a, b = group(processes([over], [under])).rows
     assert ratio_of(a, b).value == pytest.approx(2) and ratio_of(a, b).interval is None
     assert units_of([a, b]) is None
-
-
-def test_rows_of_one_process_are_compared_by_their_samples():
-    a, b = group(loaded(row(ns=2.0), row(ns=1.0, kernel="ttable"))).rows
-    assert ratio_of(a, b).interval is not None
 
 
 def test_fewer_than_6_processes_give_no_interval():
