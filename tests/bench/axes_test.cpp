@@ -286,9 +286,11 @@ TEST(Axes, AnotherLibcryptoIsKeptApartFromThatOfTheProcess) {
             std::set<std::string>{"OpenSSL 99.0.1-fake 1 Jan 2099 has no EVP_aes_128_gcm"});
 }
 
-TEST(Axes, AllNamesEveryKernelOnce) {
-  const Axes axes = axes_of(texts_with(&AxisTexts::kernel, "reference,all"));
-  EXPECT_EQ(axes.kernels.size(), kernels().size());
+TEST(Axes, AllNamesEveryKernelOnceAndZeroAllCores) {
+  AxisTexts texts = texts_with(&AxisTexts::kernel, "reference,all");
+  texts.threads = "0";
+  EXPECT_EQ(axes_of(texts).kernels.size(), kernels().size());
+  EXPECT_EQ(axes_of(texts).threads, std::vector<int>{available_cores()});
 }
 
 TEST(Axes, DeviceNamesBecomeIdsOnceEach) {
@@ -312,11 +314,6 @@ TEST(Axes, KernelsAreChosenForTheKindsOfDevices) {
   EXPECT_EQ(axes("cpu,opencl:0", "aesni").gpu_kernels, Names{"aesni"});  // its rows are skipped
   EXPECT_EQ(axes("cpu,opencl:0", "all").kernels.size(), kernels().size());
   EXPECT_EQ(axes("cpu,opencl:0", "all").gpu_kernels.size(), gpu_kernels().size());
-}
-
-TEST(Axes, ZeroThreadsAreAllCores) {
-  const Axes axes = axes_of(texts_with(&AxisTexts::threads, "0"));
-  EXPECT_EQ(axes.threads, std::vector<int>{available_cores()});
 }
 
 BenchPlan plan_with(AxisTexts texts) {
@@ -401,15 +398,11 @@ TEST(Plan, ImpossibleRowsAreSkippedWithReasons) {
     EXPECT_EQ(skips(plan_with(texts), reason), skipped) << reason << ": " << texts.mode;
   }
   EXPECT_EQ(plan_with({.scope = "file", .key_expansion = "device"}).skipped[0].row.scope, "file");
-}
-
-TEST(Plan, ModesOfAuthenticatedFormatsOtherThanGcmAreSkipped) {
-  const auto groups = [](const std::string& format) {
+  // Only raw has other modes than GCM.
+  for (const auto& [format, groups] : {std::pair{"", 0U}, {"raw,paraes", 1U}}) {
     const AxisTexts texts = {.mode = "ctr", .scope = "file", .format = format, .rivals = "none"};
-    return plan_with(texts).groups.size();
-  };
-  EXPECT_EQ(groups(""), 0U);
-  EXPECT_EQ(groups("raw,paraes"), 1U);
+    EXPECT_EQ(plan_with(texts).groups.size(), groups) << format;
+  }
 }
 
 TEST(Plan, MissingDeviceIsSkippedInEveryScope) {

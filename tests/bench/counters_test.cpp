@@ -6,11 +6,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <condition_variable>
-#include <mutex>
+#include <latch>
+#include <optional>
 #include <thread>
 
 #include "bench/harness/measure.hpp"
+#include "tests/bench/fake_case.hpp"
 #include "tests/gpu/expect_has.hpp"
 
 namespace paraes::bench {
@@ -31,37 +32,14 @@ void touch_pages(std::size_t pages) {
   munmap(memory, pages * page);
 }
 
-// Runs one piece of work in a thread of its own, which was there before.
-class Worker {
- public:
-  ~Worker() { thread_.join(); }
-  void go() {
-    {
-      const std::lock_guard lock(mutex_);
-      asked_ = true;
-    }
-    changed_.notify_all();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool asked_ = false;
-  bool done_ = false;
-  std::thread thread_{[this] {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return asked_; });
-    touch_pages(300);
-    done_ = true;
-    lock.unlock();
-    changed_.notify_all();
-  }};
-};
-
 TEST(Counters, CountTheWorkOfAllThreadsBetweenStartAndStop) {
-  Worker worker;
+  std::latch begin(1);
+  std::latch end(1);
+  std::thread worker([&] {  // is there before the counters
+    begin.wait();
+    touch_pages(300);
+    end.count_down();
+  });
   Counters counters({page_faults});
   const bool available = counters.available();
   if (available) {
@@ -69,9 +47,11 @@ TEST(Counters, CountTheWorkOfAllThreadsBetweenStartAndStop) {
     counters.start();
     touch_pages(200);
   }
-  worker.go();
+  begin.count_down();
+  end.wait();
+  const auto counts = available ? counters.stop() : std::nullopt;
+  worker.join();
   if (!available) GTEST_SKIP() << counters.reason();
-  const auto counts = counters.stop();
   touch_pages(5000);  // after the stop
   ASSERT_TRUE(counts);
   EXPECT_GE(counts->at("page_faults"), 500);
@@ -113,30 +93,17 @@ TEST(Counters, EventThatIsMissingIsLeftOutWithTheReason) {
   EXPECT_EQ(counts->count("page_faults"), 1U);
 }
 
-class Loop : public Case {
- public:
-  explicit Loop(const std::string& device) : Case(row_on(device)) {}
-  void call() override {
-    for (int i = 0; i < 1000; ++i) sink_ = i;
-  }
-  [[nodiscard]] bool is_kernel_alone() const override { return true; }
-  [[nodiscard]] bool verify() override { return true; }
-
- private:
-  static Row row_on(const std::string& device) {
-    Row row;
-    row.device = device;
-    row.bytes = 16;
-    return row;
-  }
-
-  volatile int sink_ = 0;
-};
-
 TEST(Counters, EveryRowHasItsCountsOrTheReason) {
   Group group;
-  group.push_back(std::make_unique<Loop>("cpu"));
-  group.push_back(std::make_unique<Loop>("cuda:0"));
+  volatile int sink = 0;
+  for (const char* device : {"cpu", "cuda:0"}) {
+    auto loop = std::make_unique<Fake>("loop", device);
+    loop->kernel_alone = true;
+    loop->on_call = [&sink] {
+      for (int i = 0; i < 1000; ++i) sink = i;
+    };
+    group.push_back(std::move(loop));
+  }
   Random random(1);
   EnergyMeter energy;
   const Outcome outcome =

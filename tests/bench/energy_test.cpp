@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -14,21 +13,19 @@
 #include <vector>
 
 #include "bench/harness/measure.hpp"
+#include "tests/bench/fake_case.hpp"
 
 namespace paraes::bench {
 namespace {
 
 constexpr const char* library = "libnvidia-ml.so.1";
+constexpr const char* energy_call = "nvmlDeviceGetTotalEnergyConsumption";
 
-class Fake {
+class FakeNvml {
  public:
-  Fake() : handle_(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
-    unsetenv("PARAES_FAKE_NVML");
+  FakeNvml() : handle_(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
     if (present()) reset();
   }
-  ~Fake() { unsetenv("PARAES_FAKE_NVML"); }
-  Fake(const Fake&) = delete;
-  Fake& operator=(const Fake&) = delete;
 
   [[nodiscard]] bool present() const {
     return handle_ != nullptr && dlsym(handle_, "paraes_fake_use") != nullptr;
@@ -36,16 +33,18 @@ class Fake {
   [[nodiscard]] bool installed() const { return handle_ != nullptr; }
 
   void reset() const { function<void()>("paraes_fake_reset")(); }
-  static void tell(const std::string& directives) {
-    setenv("PARAES_FAKE_NVML", directives.c_str(), 1);
+  // Makes a call return `code`: the one with this number, or every one if it is 0.
+  void fail(const std::string& call, long number, int code) const {
+    function<void(const char*, long, int)>("paraes_fake_fail")(call.c_str(), number, code);
   }
+  void keep_still() const { function<void()>("paraes_fake_keep_still")(); }
   // Adds to the energy that the GPU has used. Its counter shows it after its next update.
   void use(int gpu, double joules) const {
     function<void(int, double)>("paraes_fake_use")(gpu, joules);
   }
   // How often counters were read.
   [[nodiscard]] long readings() const {
-    return function<long(const char*)>("paraes_fake_calls")("nvmlDeviceGetTotalEnergyConsumption");
+    return function<long(const char*)>("paraes_fake_calls")(energy_call);
   }
   [[nodiscard]] int initialised() const { return function<int()>("paraes_fake_initialised")(); }
 
@@ -65,12 +64,17 @@ void pause(int milliseconds) {
 class Nvml : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(fake_.present()) << "LD_LIBRARY_PATH"; }
-  Fake fake_;
+  FakeNvml fake_;
 };
 using NvmlBare = Nvml;   // NVML lacks the energy counter
 using NvmlNoBus = Nvml;  // CUDA's driver does not report PCI addresses
 
 TEST_F(Nvml, MeterReadsEachGpuOfTheDevice) {
+  {
+    const GpuEnergyMeter meter("cuda:0");
+    EXPECT_EQ(fake_.initialised(), 1);
+  }
+  EXPECT_EQ(fake_.initialised(), 0);  // the meter has shut the library down
   GpuEnergyMeter first("cuda:0");
   GpuEnergyMeter second("cuda:1");
   GpuEnergyMeter both("cuda:1+0");
@@ -87,19 +91,11 @@ TEST_F(Nvml, MeterReadsEachGpuOfTheDevice) {
 TEST_F(Nvml, FailedCallIsTheReason) {
   for (const std::string call :
        {"nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetTotalEnergyConsumption"}) {
-    Fake::tell("fail:" + call + ":0:15");
+    fake_.fail(call, 0, 15);
     GpuEnergyMeter meter("cuda:0");
     EXPECT_FALSE(meter.available());
     EXPECT_EQ(meter.reason(), call + " failed: GPU is lost (15)");
     EXPECT_FALSE(meter.joules());
-  }
-  EXPECT_EQ(fake_.initialised(), 0);
-}
-
-TEST_F(Nvml, MeterShutsTheLibraryDown) {
-  {
-    const GpuEnergyMeter meter("cuda:0");
-    EXPECT_EQ(fake_.initialised(), 1);
   }
   EXPECT_EQ(fake_.initialised(), 0);
 }
@@ -111,7 +107,7 @@ TEST_F(Nvml, DevicesWithoutCounterHaveAReason) {
         std::pair{"opencl:0+1", "energy is not measured on opencl devices"}}) {
     EXPECT_EQ(GpuEnergyMeter(device).reason(), reason);
   }
-  Fake::tell("fail:nvmlDeviceGetTotalEnergyConsumption:0:3");
+  fake_.fail(energy_call, 0, 3);
   EXPECT_EQ(GpuEnergyMeter("cuda:1").reason(),
             "NVML has no energy counter for cuda:1 (GPUs older than Volta lack it)");
 }
@@ -127,44 +123,23 @@ TEST_F(NvmlNoBus, DriverWithoutPciAddressIsTheReason) {
 }
 
 TEST(NvmlAbsent, MissingLibraryIsTheReason) {
-  if (Fake().installed()) GTEST_SKIP() << library << " is installed";
+  if (FakeNvml().installed()) GTEST_SKIP() << library << " is installed";
   EXPECT_EQ(GpuEnergyMeter("cuda:0").reason(), "libnvidia-ml.so.1 is not installed");
 }
-
-// A case whose calls take a millisecond and then do what the test gives.
-class Work : public Case {
- public:
-  Work(const std::string& device, std::function<void()> on_call)
-      : Case(row_on(device)), on_call_(std::move(on_call)) {}
-
-  int restore_ms = 0;
-
-  void call() override {
-    pause(1);
-    on_call_();
-  }
-  [[nodiscard]] bool needs_restore() const override { return restore_ms > 0; }
-  void restore() override { pause(restore_ms); }
-  [[nodiscard]] bool verify() override { return true; }
-
- private:
-  static Row row_on(const std::string& device) {
-    Row row;
-    row.device = device;
-    row.bytes = 16;
-    return row;
-  }
-
-  std::function<void()> on_call_;
-};
 
 // The stand-in's counters update every 10 ms, and energy is measured over 0.4 s: at least as many
 // updates as with real counters.
 class NvmlRows : public Nvml {
  protected:
-  Work& add(const std::string& device, std::function<void()> on_call) {
-    group_.push_back(std::make_unique<Work>(device, std::move(on_call)));
-    return static_cast<Work&>(*group_.back());
+  // A case whose calls take a millisecond and then do what the test gives.
+  Fake& add(const std::string& device, const std::function<void()>& work) {
+    group_.push_back(std::make_unique<Fake>("work", device));
+    Fake& added = static_cast<Fake&>(*group_.back());
+    added.on_call = [work] {
+      pause(1);
+      work();
+    };
+    return added;
   }
 
   std::vector<Result> run() {
@@ -216,26 +191,29 @@ TEST_F(NvmlRows, UnreliableCountersGiveNoEnergy) {
     const char* reason;
     double min_seconds = 0.4;
     double min_energy_seconds = 0.4;
-    int restore_ms = 0;
-    const char* directives = "";
+    bool restores = false;
+    bool still = false;
+    long failing = 0;  // the number of the call
   } cases[] = {
       {.reason = "less than 0.4 s of timed work, too little for a GPU's counter (use --min-time)",
        .min_seconds = 0.1},
-      {.reason = "the energy counter of the GPU does not change", .directives = "still:1"},
-      {.reason = "nvmlDeviceGetTotalEnergyConsumption failed: GPU is lost (15)",
-       .directives = "fail:nvmlDeviceGetTotalEnergyConsumption:9:15"},
+      {.reason = "the energy counter of the GPU does not change", .still = true},
+      {.reason = "nvmlDeviceGetTotalEnergyConsumption failed: GPU is lost (15)", .failing = 9},
       {.reason = "more than 10 % of the time went to untimed work between the calls",
        .min_seconds = 0.2,
        .min_energy_seconds = 0.2,
-       .restore_ms = 1},
+       .restores = true},
   };
   for (const auto& given : cases) {
     fake_.reset();
-    Fake::tell(given.directives);
+    if (given.still) fake_.keep_still();
+    if (given.failing != 0) fake_.fail(energy_call, given.failing, 15);
     settings_.min_seconds = given.min_seconds;
     settings_.min_gpu_energy_ns = given.min_energy_seconds * 1e9;
     group_.clear();
-    add("cuda:0", [&] { fake_.use(0, 1); }).restore_ms = given.restore_ms;
+    Fake& added = add("cuda:0", [&] { fake_.use(0, 1); });
+    added.restores = given.restores;
+    added.on_restore = [] { pause(1); };
     const auto results = run();
     EXPECT_FALSE(results[0].energy_joules) << given.reason;
     EXPECT_EQ(results[0].energy_reason, given.reason);

@@ -1,19 +1,12 @@
 // A stand-in for NVIDIA's management library (libnvidia-ml.so.1) in tests, with the two GPUs of
 // tests/gpu/fake_cuda.cpp. With PARAES_FAKE_BARE it lacks the energy counter.
 //
-// Tests set the energy that a GPU has used. The counters show it at intervals, as real ones do. The
-// environment variable PARAES_FAKE_NVML has directives, separated by commas:
-//   fail:CALL:NTH:CODE the NTH call of CALL returns CODE (NTH 0: every call)
-//   step:N             milliseconds between two updates of a counter (10)
-//   still:1            the counters do not update
+// Tests set the energy that a GPU has used. The counters show it every 10 ms, as real ones do.
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <map>
-#include <sstream>
 #include <string>
-#include <vector>
 
 // The functions below are declared in NVIDIA's header, which is not needed here.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
@@ -35,45 +28,26 @@ int initialised = 0;
 long last_step = -1;
 std::map<std::string, long> calls;
 
-std::string directives() {
-  const char* const text = std::getenv("PARAES_FAKE_NVML");
-  return text != nullptr ? text : "";
-}
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
-  return parts;
-}
-
-// The number after `word:`, or `otherwise`.
-long directive(const std::string& word, long otherwise) {
-  for (const std::string& one : split(directives(), ',')) {
-    const auto parts = split(one, ':');
-    if (parts.size() == 2 && parts[0] == word) return std::atol(parts[1].c_str());
-  }
-  return otherwise;
-}
+// The call that fails: its name, its number (0: every one), and the code that it returns.
+struct {
+  std::string name;
+  long number = 0;
+  int code = 0;
+} failing;
+bool still = false;  // the counters do not update
 
 // Counts a call of `name`. Returns the code with which it is to fail, or 0.
 int enter(const char* name) {
   const long call = ++calls[name];
-  for (const std::string& one : split(directives(), ',')) {
-    const auto parts = split(one, ':');
-    if (parts.size() != 4 || parts[0] != "fail" || parts[1] != name) continue;
-    const long number = std::atol(parts[2].c_str());
-    if (number == 0 || number == call) return std::atoi(parts[3].c_str());
-  }
-  return 0;
+  const bool fails = failing.name == name && (failing.number == 0 || failing.number == call);
+  return fails ? failing.code : 0;
 }
 
 // Updates the counters, once in each interval, with the energy used before.
 void step() {
-  if (directive("still", 0) != 0) return;
+  if (still) return;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  const long step =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count() / directive("step", 10);
+  const long step = std::chrono::duration_cast<std::chrono::milliseconds>(now).count() / 10;
   if (step == last_step) return;
   last_step = step;
   for (Gpu& gpu : gpus) gpu.shown = gpu.used;
@@ -93,8 +67,16 @@ extern "C" int paraes_fake_initialised() { return initialised; }
 
 extern "C" long paraes_fake_calls(const char* name) { return calls[name]; }
 
+extern "C" void paraes_fake_fail(const char* name, long number, int code) {
+  failing = {name, number, code};
+}
+
+extern "C" void paraes_fake_keep_still() { still = true; }
+
 extern "C" void paraes_fake_reset() {
   calls.clear();
+  failing = {};
+  still = false;
   initialised = 0;
   for (Gpu& gpu : gpus) gpu.used = gpu.shown = 0;
 }

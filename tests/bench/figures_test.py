@@ -114,27 +114,17 @@ class FiguresTest(unittest.TestCase):
         version = re.match(r"CTR-128 / openssl-evp@(\S+)", other[0])[1]
         self.assertIn(f"openssl-evp@{version} OpenSSL {version}", lines[-1])
 
-    def test_files_are_compared_with_a_copy_by_as_many_threads_from_16_mib_on(self):
+    def test_files_are_compared_with_a_copy_from_16_mib_on_and_with_programs_at_1_mib(self):
         lines = figures_of_files(MadeUpFiles())
-        copies = {name: line for name, line in lines.items() if "copy-threads" in name}
-        self.assertEqual(list(copies), [f"{size} file / copy-threads"
-                                        for size in ("16 MiB", "256 MiB", "2 GiB")])
-        for name, line in copies.items():
-            self.assertEqual((line["goal"], line["measured"], line["reached"]), (0.95, 0.96, True))
-            self.assertEqual(line["where"], name.split(" file")[0] + " encrypt")
-
-    def test_files_of_1_mib_are_compared_with_other_programs_in_both_directions(self):
-        lines = figures_of_files(MadeUpFiles())
-        openssl = lines["1 MiB file / openssl enc -aes-256-ctr"]
-        self.assertEqual((openssl["goal"], openssl["measured"]), (1.0, 2.0))
-        self.assertEqual(openssl["where"], "1 MiB decrypt")
-        age = lines["1 MiB file / age"]
-        self.assertEqual((age["goal"], age["measured"]), (1.0, 0.9))
-        self.assertEqual((openssl["reached"], age["reached"]), (True, False))
-        self.assertEqual(age["where"], "1 MiB encrypt")
-
-    def test_files_of_2_gib_have_the_copy_as_their_only_goal(self):
-        lines = figures_of_files(MadeUpFiles())
+        expected = {f"{size} file / copy-threads": (0.95, 0.96, True, f"{size} encrypt")
+                    for size in ("16 MiB", "256 MiB", "2 GiB")}
+        self.assertEqual(expected.keys(), {name for name in lines if "copy-threads" in name})
+        expected["1 MiB file / openssl enc -aes-256-ctr"] = (1.0, 2.0, True, "1 MiB decrypt")
+        expected["1 MiB file / age"] = (1.0, 0.9, False, "1 MiB encrypt")
+        for name, of_line in expected.items():
+            self.assertEqual(tuple(lines[name][key] for key in
+                                   ("goal", "measured", "reached", "where")), of_line, name)
+        # At 2 GiB the copy is the only goal.
         self.assertEqual({line["goal"] for name, line in lines.items()
                           if name.startswith("2 GiB file /") and "copy" not in name}, {None})
 

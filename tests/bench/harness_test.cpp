@@ -17,59 +17,42 @@
 #include "bench/harness/measure.hpp"
 #include "bench/harness/random.hpp"
 #include "bench/harness/statistics.hpp"
+#include "tests/bench/fake_case.hpp"
 #include "tests/gpu/expect_has.hpp"
 
 namespace paraes::bench {
 namespace {
 
-TEST(Statistics, MedianOfOddAndEvenCounts) {
+TEST(Statistics, KnownSamplesGiveMedianMadMinimumAndOutliers) {
   EXPECT_EQ(median_of({7}), 7);
-  EXPECT_EQ(median_of({9, 1, 5}), 5);
   EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
-}
-
-TEST(Statistics, KnownSamplesGiveTheirMadAndMinimum) {
   // Deviations from the median 3: 2, 1, 0, 1, 97.
   const Statistics s = statistics_of({1, 2, 3, 4, 100});
   EXPECT_EQ(s.median, 3);
   EXPECT_EQ(s.mad, 1);
   EXPECT_EQ(s.min, 1);
-}
-
-TEST(Statistics, OutliersLieFiveDeviationsAboveTheMedian) {
   // The limit is 3 + 5 * 1.4826 * 1 = 10.41.
   EXPECT_TRUE(statistics_of({1, 2, 3, 4, 10.4}).outliers.empty());
   EXPECT_EQ(statistics_of({10.5, 1, 2, 3, 4}).outliers, std::vector<std::size_t>{0});
-}
-
-TEST(Statistics, EqualSamplesStillHaveOutliers) {
-  const Statistics s = statistics_of({1000, 1000, 1000, 1004, 1006});
-  EXPECT_EQ(s.mad, 0);
-  EXPECT_EQ(s.outliers, std::vector<std::size_t>{4});
+  // Equal samples, whose deviation is 0, have outliers, too.
+  const Statistics equal = statistics_of({1000, 1000, 1000, 1004, 1006});
+  EXPECT_EQ(equal.mad, 0);
+  EXPECT_EQ(equal.outliers, std::vector<std::size_t>{4});
+  EXPECT_TRUE(statistics_of({}).outliers.empty());
 }
 
 TEST(Statistics, MedianIntervalsAreOrderStatistics) {
-  const auto dropped = [](std::size_t n) {
+  // From tables of the sign test: how many values at each end are not needed for 95 %.
+  const std::pair<std::size_t, int> cases[] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},    {9, 1},
+                                               {11, 1}, {12, 2}, {20, 5}, {100, 39}, {5000, 2430}};
+  for (const auto& [n, dropped] : cases) {
     std::vector<double> values(n);
     std::iota(values.rbegin(), values.rend(), 0);
     const Interval interval = median_interval(values);
-    EXPECT_EQ(interval.high, static_cast<double>(n) - 1 - interval.low) << n;
-    return interval.low;
-  };
-  // From tables of the sign test: how many values at each end are not needed for 95 %.
-  EXPECT_EQ(dropped(1), 0);
-  EXPECT_EQ(dropped(5), 0);
-  EXPECT_EQ(dropped(6), 0);
-  EXPECT_EQ(dropped(8), 0);
-  EXPECT_EQ(dropped(9), 1);
-  EXPECT_EQ(dropped(11), 1);
-  EXPECT_EQ(dropped(12), 2);
-  EXPECT_EQ(dropped(20), 5);
-  EXPECT_EQ(dropped(100), 39);
-  EXPECT_EQ(dropped(5000), 2430);
+    EXPECT_EQ(interval.low, dropped) << n;
+    EXPECT_EQ(interval.high, static_cast<double>(n) - 1 - dropped) << n;
+  }
 }
-
-TEST(Statistics, NoSamplesGiveNoOutliers) { EXPECT_TRUE(statistics_of({}).outliers.empty()); }
 
 TEST(Random, ShuffleIsAPermutationThatTheSeedDecides) {
   std::vector<int> a(100);
@@ -93,48 +76,6 @@ TEST(Random, NextIsSplitMix64) {
   EXPECT_EQ(random.next(), 6457827717110365317U);
   EXPECT_EQ(random.next(), 3203168211198807973U);
 }
-
-// A case whose every step a test can replace.
-class Fake : public Case {
- public:
-  explicit Fake(const std::string& kernel) : Case(row_named(kernel)) {}
-
-  std::function<void()> on_set_up = [] {};
-  std::function<void()> on_lead_in = [] {};
-  std::function<void()> on_rest = [] {};
-  std::function<bool()> on_expand_key = [] { return false; };
-  std::function<void()> on_call = [] {};
-  std::function<bool()> on_verify = [] { return true; };
-  bool restores = false;
-  bool kernel_alone = false;
-  PhaseNanoseconds phases;  // since the last take_phases()
-  int calls = 0;
-  int restored = 0;
-  int torn_down = 0;
-
-  void set_up() override { on_set_up(); }
-  void tear_down() noexcept override { ++torn_down; }
-  void call() override {
-    ++calls;
-    on_call();
-  }
-  [[nodiscard]] bool needs_restore() const override { return restores; }
-  void restore() override { ++restored; }
-  void lead_in() override { on_lead_in(); }
-  void rest() noexcept override { on_rest(); }
-  bool expand_key() override { return on_expand_key(); }
-  [[nodiscard]] PhaseNanoseconds take_phases() override { return std::exchange(phases, {}); }
-  [[nodiscard]] bool is_kernel_alone() const override { return kernel_alone; }
-  [[nodiscard]] bool verify() override { return on_verify(); }
-
- private:
-  static Row row_named(const std::string& kernel) {
-    Row row;
-    row.kernel = kernel;
-    row.bytes = 16;
-    return row;
-  }
-};
 
 class Measure : public testing::Test {
  protected:
@@ -166,14 +107,8 @@ TEST_F(Measure, TakesTheRequestedNumberOfSamples) {
     EXPECT_TRUE(result.verified);
     EXPECT_GT(result.statistics.median, 0);
   }
-}
-
-TEST_F(Measure, MinimumTimeAddsSamples) {
-  add("a");
-  settings_.min_seconds = 0.001;
-  const Outcome outcome = run();
-  const auto& samples = outcome.results[0].samples_ns;
-  EXPECT_GT(samples.size(), 3U);
+  settings_ = Settings{3, 0.001, 1, 1000};  // a minimum time adds samples
+  EXPECT_GT(run().results[0].samples_ns.size(), 3U);
 }
 
 TEST_F(Measure, EachRoundHasEveryCaseInShuffledOrder) {
@@ -209,11 +144,13 @@ TEST_F(Measure, CasesRestBeforeTheCallsOfOthers) {
   EXPECT_EQ(std::count(order.begin(), order.end(), '.'), 2 * (1 + 5 + 1)) << order;
 }
 
-TEST_F(Measure, ShortCallsAreBatched) {
+TEST_F(Measure, ShortCallsAreBatchedAndFollowARestore) {
   Fake& fake = add("a");
+  fake.restores = true;
   settings_ = Settings{1, 0, 0, 1e6};
   (void)run();
   EXPECT_GT(fake.calls, 100);
+  EXPECT_EQ(fake.restored, fake.calls);
 }
 
 TEST_F(Measure, LongCallsAreNotWarmedUpUnlessAsked) {
@@ -233,13 +170,6 @@ TEST_F(Measure, LongCallsAreNotWarmedUpUnlessAsked) {
   }
 }
 
-TEST_F(Measure, RestoresBeforeEveryCall) {
-  Fake& fake = add("a");
-  fake.restores = true;
-  (void)run();
-  EXPECT_EQ(fake.restored, fake.calls);
-}
-
 TEST_F(Measure, SkippedCaseIsListedWithReasonAndTornDown) {
   Fake& fake = add("a");
   fake.on_set_up = [] { throw Skip("no room"); };
@@ -253,20 +183,17 @@ TEST_F(Measure, SkippedCaseIsListedWithReasonAndTornDown) {
   EXPECT_EQ(fake.torn_down, 1);
 }
 
-TEST_F(Measure, WrongResultIsNotVerified) {
-  add("a").on_verify = [] { return false; };
-  EXPECT_FALSE(run().results[0].verified);
-}
-
-TEST_F(Measure, ThrowingCallIsNotVerifiedAndKeepsItsMessage) {
+TEST_F(Measure, WrongResultsAndThrowingCallsAreNotVerified) {
   int left = 4;
   settings_ = Settings{20, 0, 0, 0};
   add("a").on_call = [&left] {
     if (left-- == 0) throw std::runtime_error("tag");
   };
   add("b");
+  add("c").on_verify = [] { return false; };
   const Outcome outcome = run();
   EXPECT_FALSE(outcome.results[0].verified);
+  EXPECT_FALSE(outcome.results[2].verified);
   EXPECT_EQ(outcome.results[0].error, "tag");
   EXPECT_LT(outcome.results[0].samples_ns.size(), 20U);
   EXPECT_TRUE(outcome.results[1].verified);
@@ -304,20 +231,9 @@ TEST_F(Phases, TimelineHasTheSamplesAndTheirMedian) {
   const Outcome outcome = run();
   const Result& result = outcome.results[0];
   EXPECT_EQ(result.error, "");
-  EXPECT_EQ(result.timeline_samples_ns.at("read"), ns);
-  EXPECT_EQ(result.timeline_samples_ns.at("read").size(), result.samples_ns.size());
-  EXPECT_EQ(result.timeline.at("read"), 3);
-}
-
-TEST_F(Phases, UnmeasuredPhasesAreOmitted) {
-  const ReadPhase read_phase(add("a"), {1, 2, 3});
-  settings_ = Settings{3, 0, 0, 0};
-  const Result result = run().results[0];
-  for (const Phase& phase : phase_table) {
-    const bool timed = phase.name == "read";
-    EXPECT_EQ(result.timeline.contains(phase.name), timed) << phase.name;
-    EXPECT_EQ(result.timeline_samples_ns.contains(phase.name), timed) << phase.name;
-  }
+  EXPECT_EQ(result.timeline_samples_ns, (PhaseSamples{{"read", ns}}));
+  EXPECT_EQ(result.samples_ns.size(), ns.size());
+  EXPECT_EQ(result.timeline, (PhaseNanoseconds{{"read", 3}}));
 }
 
 TEST_F(Phases, PhasesOfASampleAreDividedByItsCalls) {

@@ -286,10 +286,6 @@ AESGCM.decrypt = slow
         status, text, report = self.run_bench("--only", "files,aead", "--sizes", "16")
         self.assertEqual(status, 0, text)
         self.assertEqual({row["group"] for row in report["rows"]}, {"aead", "files"})
-
-    def test_nothing_remains_in_the_folder(self):
-        status, text, _ = self.run_bench("--only", "files")
-        self.assertEqual(status, 0, text)
         self.assertEqual(list(self.files.iterdir()), [])
 
     def test_a_terminated_run_leaves_nothing_in_the_folder(self):

@@ -112,9 +112,6 @@ class SegmentTests:
         super().setUp()
         for bits, key in KEYS.items():
             self.write(f"key{bits}", key)
-        self.write("other", bytes(32))
-        self.write("pw", b"correct horse\n")
-        self.write("wrong", b"incorrect horse\n")
 
     def check_both_ways(self, bits, plains, *flags, context=b""):
         flags = [*self.flags(bits, context), *flags]

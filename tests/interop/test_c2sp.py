@@ -1,16 +1,7 @@
 """--format c2sp against the client in clients.py and the package cryptography, in both directions."""
 
-
 from clients import c2sp_open, c2sp_seal
-from common import (
-    CONTEXTS,
-    KEYS,
-    SIZES,
-    InteropCase,
-    SegmentTests,
-    in_hex,
-    pattern,
-)
+from common import CONTEXTS, KEYS, SIZES, InteropCase, SegmentTests, in_hex, pattern
 from cryptography.cobblestone import (
     Cobblestone128Decryptor,
     Cobblestone128Encryptor,

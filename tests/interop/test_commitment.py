@@ -1,13 +1,13 @@
 """One message for two keys: GCM allows it, tink does not prevent it, and c2sp and paraes do."""
 
 import hashlib
-import hmac
 import unittest
 
+from clients import make
 from common import KEYS, InteropCase
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.hashes import SHA256, SHA512
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 ONE = 1 << 127  # in the field of SP 800-38D, in which the first bit is that of x^0
 KEY, OTHER = KEYS[256], bytes(range(100, 132))
@@ -70,12 +70,7 @@ def text_for_both(first, second, count=4):
 
 
 class TwoKeys(InteropCase):
-    def setUp(self):
-        super().setUp()
-        self.write("one", KEY)
-        self.write("two", OTHER)
-        for name in ("one", "two"):
-            self.path(name).chmod(0o600)
+    GIVEN = {"one": KEY, "two": OTHER}
 
     def check(self, flags, message, gcm, name):
         """The message opens with the key in the file `name`."""
@@ -93,10 +88,8 @@ class TwoKeys(InteropCase):
 
     def derived(self, key, preface):
         """Segment key and nonce, and the commitment (docs/formats.md)."""
-        info = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0" + bytes(24) + preface
-        all_bytes = HKDFExpand(SHA512(), 76, info).derive(key)
-        self.assertTrue(hmac.compare_digest(all_bytes[:64], hmac.digest(key, info + b"\1", "sha512")))
-        return Gcm(all_bytes[:32], all_bytes[32:44]), all_bytes[44:]
+        derived, nonce, commitment = make.message_keys(key, bytes(24), preface)
+        return Gcm(derived, nonce), commitment
 
     def test_c2sp_and_paraes_open_it_with_the_key_that_the_header_commits_to(self):
         preface = b"PARAES\r\n" + bytes([1, 0, 2, 0]) + bytes(20)

@@ -3,20 +3,11 @@
 import json
 
 from clients import c2sp_open, paraes_open, paraes_seal, scrypt
-from common import (
-    CHUNK,
-    CONTEXTS,
-    KEYS,
-    SEGMENT,
-    InteropCase,
-    SegmentTests,
-    in_hex,
-    pattern,
-)
+from common import CHUNK, CONTEXTS, KEYS, SEGMENT, InteropCase, SegmentTests, in_hex, pattern
 
 WORD = b"correct horse"
 LOG2N = 4  # a cheap scrypt
-AEAD, LOG2N_AT, RESERVED, SALT = 10, 11, 12, 16  # offsets in the preface
+LOG2N_AT, SALT = 11, 16  # offsets in the preface
 
 
 class WithKey(SegmentTests, InteropCase):

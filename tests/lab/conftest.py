@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import configuration, settings
+from synthetic import fake_programs
 
 from paraes.lab import cli, measure
 
@@ -18,22 +18,13 @@ settings.register_profile("lab", derandomize=True, database=None, deadline=None)
 settings.load_profile("lab")
 configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "paraes-lab-hypothesis")
 
-HERE = Path(__file__).parent
-
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
     """A folder with fake paraes, paraes-mpi and mpirun (fake_paraes.py), and 4 cores."""
     folder = tmp_path / "fake"
     folder.mkdir()
-    text = (
-        (HERE / "fake_paraes.py")
-        .read_text()
-        .replace("#!/usr/bin/env python3", f"#!{sys.executable}")
-    )
-    for name in ("paraes", "paraes-mpi", "mpirun"):
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o755)
+    fake_programs(folder)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
     for name in ("PARAES_PROGRAM", "PARAES_MPI_PROGRAM"):

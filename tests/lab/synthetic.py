@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import fake_paraes
 import numpy as np
 
-from paraes.lab import bench
+from paraes.lab import analysis, bench
+from paraes.lab.document import Table
 
 CONTEXT: dict[str, Any] = {
     "time": "2026-01-01T00:00:00Z",
@@ -33,6 +36,15 @@ CONTEXT: dict[str, Any] = {
 }
 
 
+def fake_programs(folder: Path) -> Path:
+    """Write fake paraes, paraes-mpi and mpirun into `folder`; return it."""
+    text = Path(__file__).with_name("fake_paraes.py").read_text()
+    for name in ("paraes", "paraes-mpi", "mpirun"):
+        (folder / name).write_text(text.replace("#!/usr/bin/env python3", f"#!{sys.executable}"))
+        (folder / name).chmod(0o755)
+    return folder
+
+
 def row(**changes: Any) -> dict[str, Any]:
     """Return a result row. `ns` is the median of its 9 samples, which lie within 1 % of it.
 
@@ -43,36 +55,11 @@ def row(**changes: Any) -> dict[str, Any]:
     timeline = dict.fromkeys(bench.PHASES) | changes.pop("timeline", {})
     counters = changes.pop("counters", None)  # those of the processor, in newer files
     phases = changes.pop("phases", None)  # phase → samples, as in newer files
-    base: dict[str, Any] = {
-        "rival": None,
-        "device": "cpu",
-        "kernel": "reference",
-        "mode": "ecb",
-        "key_bits": 128,
-        "direction": "encrypt",
-        "threads": 1,
-        "executor": None,
-        "ranks": 1,
-        "bytes": 1 << 20,
-        "messages": 1,
-        "keys": None,
-        "scope": "memory",
-        "format": None,
-        "in_place": False,
-        "cache": "warm",
-        "key_expansion": "host",
-        "transfer": None,
-        "distribution": None,
-        "overlap": False,
-        "group_threads": None,
-        "gpu_tuning": None,
-        "samples_ns": samples,
-        "outliers": [],
-        "timeline_ns": timeline,
-        "energy_joules": None,
-        "energy_reason": "no counter",
-        "verified": True,
-    }
+    base: dict[str, Any] = fake_paraes.one(
+        "memory", "cpu", "reference", 128, "encrypt", 1, None, 1, 1 << 20, "host"
+    )
+    base |= dict.fromkeys(("keys", "group_threads", "gpu_tuning"))
+    base |= {"samples_ns": samples, "timeline_ns": timeline, "energy_reason": "no counter"}
     unknown = set(changes) - set(base)
     assert not unknown, unknown
     if phases is not None:
@@ -104,9 +91,24 @@ def loaded(*rows: dict[str, Any], **context: Any) -> bench.Report:
     return bench.from_object(report(*rows, **context), "synthetic")
 
 
+def table(rep: bench.Report, name: str, **options: Any) -> Table:
+    """Return the table with this name of a report's document."""
+    return next(t for t in analysis.document(rep, **options).tables() if t.name == name)
+
+
 def merged(*reports: dict[str, Any]) -> bench.Report:
     """Return the report of several JSON objects, as of several files."""
     return bench.merge([bench.from_object(r, f"file {i}") for i, r in enumerate(reports)])
+
+
+def reproduction(*parts: tuple[int, list[dict[str, Any]]]) -> bench.Report:
+    """Return the report of a reproduction whose parts are (process, rows)."""
+    begin, listed = 0, []
+    for process, rows in parts:
+        listed.append({"process": process, "results": [begin, len(rows)], "time": None})
+        begin += len(rows)
+    whole = report(*[r for _, rows in parts for r in rows])
+    return bench.from_object(whole | {"lab": {"parts": listed}}, "synthetic")
 
 
 def written(path: Path, *rows: dict[str, Any], **context: Any) -> Path:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from synthetic import loaded, row
+from synthetic import loaded, row, table
 
-from paraes.lab import analysis, bench, throughput
+from paraes.lab import analysis, throughput
 from paraes.lab.analysis.rows import absent_devices
 from paraes.lab.analysis.throughput import throughput_figures
 from paraes.lab.document import Bullets, Estimate, Missing
@@ -17,38 +17,23 @@ from paraes.lab.statistics import Interval
 COPY = {"kernel": None, "mode": None, "key_bits": None, "direction": None, "key_expansion": None}
 
 
-def table(rep, name, **options):
-    document = analysis.document(rep, **options)
-    return next(t for t in document.tables() if t.name == name)
-
-
-def test_rivals_are_compared_on_the_same_job_and_threads_only():
-    rep = loaded(
-        row(ns=1000.0, kernel="vaes512"),
-        row(ns=3000.0, kernel=None, rival="openssl-evp"),
-        row(ns=10.0, kernel=None, rival="openssl-evp", direction="decrypt"),
-        row(ns=10.0, kernel=None, rival="openssl-evp", threads=2),
-    )
-    (line,) = table(rep, "rivals").rows
-    assert line[4].value == pytest.approx(3.0)
-    assert line[5] == "faster"
-
-
 MANY = {"mode": "gcm", "messages": 1024, "keys": "each"}
 
 
-def test_rivals_are_compared_on_as_many_messages_and_keys_only():
-    rival = {"kernel": None, "rival": "ipsec-mb"}
-    rep = loaded(
-        row(ns=1000.0, **MANY),
-        row(ns=3000.0, **MANY, **rival),
-        row(ns=10.0, **MANY | {"keys": "one"}, **rival),
-        row(ns=10.0, **MANY | {"messages": 64}, **rival),
-        row(ns=10.0, **MANY | {"messages": 1, "keys": None}, **rival),
-    )
+@pytest.mark.parametrize(
+    ("axes", "others"),
+    [
+        ({}, [{"direction": "decrypt"}, {"threads": 2}]),
+        (MANY, [{"keys": "one"}, {"messages": 64}, {"messages": 1, "keys": None}]),
+    ],
+)
+def test_rivals_are_compared_on_the_same_job_threads_messages_and_keys_only(axes, others):
+    rival = {"kernel": None, "rival": "openssl-evp"}
+    same = (row(ns=1000.0, **axes), row(ns=3000.0, **axes, **rival))
+    rep = loaded(*same, *[row(ns=10.0, **axes | other, **rival) for other in others])
     (line,) = table(rep, "rivals").rows
-    assert line[4].value == pytest.approx(3.0)
-    assert "messages of 1 KiB, a key each" in line[2]
+    assert (line[4].value, line[5]) == (pytest.approx(3.0), "faster")
+    assert ("messages of 1 KiB, a key each" in line[2]) == bool(axes)
 
 
 def test_throughput_by_size_has_a_figure_for_each_size_of_messages_and_number_of_keys():
@@ -81,58 +66,44 @@ def test_throughput_figure_of_single_messages_leaves_out_rows_of_many():
     assert figure.series[0].y[-1] == pytest.approx((1 << 20) / 1000e-9 / 1e6)
 
 
-def test_crossovers_are_with_cpu_rows_of_single_messages():
-    sizes = [1 << k for k in range(10, 26, 2)]
-    gpu = {"device": "cuda:0", "threads": 0, "scope": "transfer"}
-    rows = [row(ns=1000 + 10 * n, bytes=n, mode="gcm") for n in sizes]
-    rows += [row(ns=100000 + n, bytes=n, mode="gcm", **gpu) for n in sizes]
-    expected = [line[4].value for line in table(loaded(*rows), "crossover").rows]
-    many = [row(ns=1.0 * n, bytes=n, mode="gcm", messages=n // 1024, keys="one") for n in sizes]
-    found = [line[4].value for line in table(loaded(*rows, *many), "crossover").rows]
-    assert found == expected
-
-
 def test_wrong_rows_are_shown_as_wrong_and_not_compared():
     rep = loaded(
         row(ns=1000.0),
         row(ns=1.0, kernel="broken", verified=False),
+        row(samples_ns=[], kernel="failed", verified=False),
         row(ns=3000.0, kernel=None, rival="openssl-evp"),
     )
-    assert [line[-1] for line in table(rep, "rows").rows] == ["yes", "WRONG", "yes"]
+    rows = table(rep, "rows").rows
+    assert [line[-1] for line in rows] == ["yes", "WRONG", "WRONG", "yes"]
+    assert isinstance(rows[2][4], Missing)
     assert all("broken" not in str(line[0]) for line in table(rep, "rivals").rows)
 
 
-def test_a_failed_row_has_no_numbers():
-    rep = loaded(row(samples_ns=[], verified=False))
-    line = table(rep, "rows").rows[0]
-    assert isinstance(line[4], Missing) and line[-1] == "WRONG"
-
-
 def test_crossovers_with_and_without_transfers_are_those_of_the_formulas():
-    sizes = [1 << k for k in range(10, 26, 2)]
-    rows = [row(ns=1000 + 10 * n, bytes=n) for n in sizes]
-    rows += [
-        row(ns=20000 + 0.1 * n, bytes=n, device="cuda:0", threads=0, cache=None) for n in sizes
-    ]
-    rows += [
-        row(ns=100000 + n, bytes=n, device="cuda:0", threads=0, scope="transfer") for n in sizes
-    ]
+    gpu = {"device": "cuda:0", "threads": 0, "mode": "gcm"}
+    rows = []
+    for n in (1 << k for k in range(10, 26, 2)):
+        rows.append(row(ns=1000 + 10 * n, bytes=n, mode="gcm"))
+        rows.append(row(ns=20000 + 0.1 * n, bytes=n, cache=None, **gpu))
+        rows.append(row(ns=100000 + n, bytes=n, scope="transfer", **gpu))
+        # Many messages on the CPU are another job.
+        rows.append(row(ns=1.0 * n, bytes=n, mode="gcm", messages=n // 1024, keys="one"))
     found = {line[1]: line[4] for line in table(loaded(*rows), "crossover").rows}
     assert found["kernel only"].value == pytest.approx(1919, rel=0.06)
     assert found["with transfers"].value == pytest.approx(11000, rel=0.05)
 
 
-def test_a_missing_crossover_is_stated_in_words():
-    rows = [row(ns=10.0 * n, bytes=n) for n in (1024, 4096)]
-    rows += [row(ns=99.0 * n, bytes=n, device="cuda:0", threads=0) for n in (1024, 4096)]
-    assert "slower at every size" in table(loaded(*rows), "crossover").rows[0][4]
-
-
 def test_phase_shares_and_their_sum_over_the_median():
-    phases = {"host_to_device": 100.0, "kernel": 200.0, "device_to_host": 100.0}
-    rep = loaded(row(ns=500.0, device="cuda:0", threads=0, scope="transfer", timeline=phases))
-    line = table(rep, "phases").rows[0]
-    assert line[3:] == pytest.approx([25.0, 50.0, 25.0, 80.0])
+    gpu = {"device": "cuda:0", "threads": 0, "scope": "transfer"}
+    kernel_alone = row(timeline={"kernel": 1.0})
+    for names, axes, shares in (
+        (("host_to_device", "device_to_host"), gpu, [25, 50, 25]),
+        (("scatter", "gather"), {"ranks": 2, "distribution": "scatter"}, [50, 25, 25]),
+    ):
+        phases = {"kernel": 200.0} | dict.fromkeys(names, 100.0)
+        rep = loaded(row(ns=500.0, timeline=phases, **axes), kernel_alone)
+        (line,) = table(rep, "phases").rows
+        assert line[3:] == pytest.approx([*shares, 80.0])
 
 
 def test_times_of_phases_have_intervals_where_there_are_samples():
@@ -146,15 +117,6 @@ def test_times_of_phases_have_intervals_where_there_are_samples():
     assert times[0][4].interval.low == times[0][4].value == 5.0
     assert times[1][3:] == [9.0, 7.0]
     assert "phases-times" not in [t.name for t in analysis.document(loaded(old)).tables()]
-
-
-def test_scatter_and_gather_are_shown_as_phases():
-    phases = {"scatter": 100.0, "kernel": 200.0, "gather": 100.0}
-    rep = loaded(
-        row(ranks=2, distribution="scatter", timeline=phases), row(timeline={"kernel": 1.0})
-    )
-    (line,) = table(rep, "phases").rows
-    assert line[3:6] == pytest.approx([50.0, 25.0, 25.0])
 
 
 def absent(device="cuda:0", **axes):
@@ -215,12 +177,6 @@ def test_energy_is_tabulated_or_its_absence_explained():
     assert "no powercap here" in text
     counted = table(loaded(row(energy_joules=3.0, bytes=10**9)), "energy")
     assert counted.rows[0][4] == pytest.approx(3.0)
-
-
-def test_skipped_rows_are_listed_by_reason():
-    skip = {k: v for k, v in row().items() if k in bench.AXES} | {"reason": "no such GPU"}
-    rep = loaded(row(), skipped=(skip, skip))
-    assert table(rep, "skipped").rows[0][:2] == ["no such GPU", 2]
 
 
 def test_a_report_without_rows_still_has_sections():
@@ -313,14 +269,9 @@ def test_every_interval_contains_its_value():
 
 def test_crossover_compares_with_the_fastest_and_the_same_cpu_kernel():
     sizes = (1024, 1 << 20)
-    rows = [
-        row(ns=k * n, bytes=n, kernel=name)
-        for n in sizes
-        for name, k in (("aesni", 1.0), ("ttable", 9.0), ("bitslice", 3.0))
-    ]
-    rows += [
-        row(ns=5e4 + n / 9, bytes=n, device="cuda:0", threads=0, kernel="ttable-simple")
-        for n in sizes
-    ]
+    gpu = {"device": "cuda:0", "threads": 0, "kernel": "ttable-simple"}
+    rows = [row(ns=5e4 + n / 9, bytes=n, **gpu) for n in sizes]
+    for name, k in (("aesni", 1.0), ("ttable", 9.0), ("bitslice", 3.0)):
+        rows += [row(ns=k * n, bytes=n, kernel=name) for n in sizes]
     lines = table(loaded(*rows), "crossover").rows
     assert [line[2] for line in lines] == ["aesni · 1 thread", "ttable · 1 thread"]

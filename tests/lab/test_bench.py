@@ -19,16 +19,11 @@ from paraes.lab.errors import LabError
 RESULTS = Path(__file__).parents[2] / "bench/results"
 
 
-def test_rows_keep_axes_and_samples():
-    r = loaded(row(ns=2000.0, bytes=4096, threads=2)).rows[0]
-    assert (r.bytes, r.threads, r.workers, r.kernel, r.rival) == (4096, 2, 2, "reference", None)
-    assert r.median_ns == pytest.approx(2000)
-    assert r.mb_per_s == pytest.approx(4096 / 2000e-9 / 1e6)
-
-
 def test_records_have_one_dict_per_row_with_rates_and_phases():
     measured = row(ns=1000.0, bytes=1000, timeline={"kernel": 900.0})
-    records = loaded(measured, row(verified=False), row(samples_ns=[])).records()
+    rep = loaded(measured, row(verified=False), row(samples_ns=[]))
+    assert (len(rep.rows), len(rep.valid)) == (3, 1)
+    records = rep.records()
     assert [r["verified"] for r in records] == [True, False, True]
     assert {name: records[0][name] for name in bench.AXES} == {
         name: measured[name] for name in bench.AXES
@@ -37,11 +32,6 @@ def test_records_have_one_dict_per_row_with_rates_and_phases():
     assert (records[0]["kernel_ns"], records[0]["read_ns"]) == (900.0, None)
     failed = records[2]
     assert (failed["median_ns"], failed["mb_per_s"], failed["samples"]) == (None, None, 0)
-
-
-def test_wrong_and_failed_rows_are_read_but_not_valid():
-    r = loaded(row(), row(verified=False), row(samples_ns=[]))
-    assert (len(r.rows), len(r.valid)) == (3, 1)
 
 
 def test_opencl_devices_on_the_cpu_are_labelled_as_a_cpu():
@@ -65,10 +55,12 @@ def test_the_former_name_of_the_rival_openssl_evp_is_read_as_that():
     assert former.skipped[0].axes["rival"] == "openssl-evp"
 
 
-def test_reports_older_than_keys_are_read_with_none():
+def test_reports_older_than_keys_are_read_with_none_and_other_axes_are_required():
     older = row()
     del older["keys"]
     skipped = dict(older) | {"reason": "why"}
+    with pytest.raises(LabError, match=r"results\[0\]\.ranks: is missing"):
+        loaded({name: value for name, value in row().items() if name != "ranks"})
     read = loaded(older, skipped=[skipped])
     assert (read.rows[0].keys, read.skipped[0].axes["keys"]) == (None, None)
 
@@ -82,6 +74,8 @@ def test_rows_that_differ_in_keys_or_messages_have_different_axes():
 def test_the_rival_openssl_evp_is_named_with_the_version_of_openssl():
     rivals = ("openssl-evp", "openssl-evp@3.0.19", "ipsec-mb")
     rows = [*[row(kernel=None, rival=rival) for rival in rivals], row()]
+    for unknown in (None, {}, {"openssl": None}):
+        assert loaded(*rows, libraries=unknown).rows[0].name == "(openssl-evp)"
     libraries = {"openssl": "3.0.19", "ipsec-mb": "1.3.0"}
     names = ["(OpenSSL 3.0.19)", "(OpenSSL 3.0.19 from a file)", "(ipsec-mb)", "reference"]
     read = loaded(*rows, libraries=libraries)
@@ -91,12 +85,6 @@ def test_the_rival_openssl_evp_is_named_with_the_version_of_openssl():
     assert [r.name for r in merged.rows] == ["(openssl-evp)", *names[1:], *names]
 
 
-@pytest.mark.parametrize("libraries", [None, {}, {"openssl": None}])
-def test_without_a_version_the_rival_openssl_evp_keeps_its_name(libraries):
-    (r,) = loaded(row(kernel=None, rival="openssl-evp"), libraries=libraries).rows
-    assert r.name == "(openssl-evp)"
-
-
 def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
     path = tmp_path / "r.json"
     path.write_text(json.dumps({"schema": 1, "runs": [report(row()), report(row(), row())]}))
@@ -104,12 +92,10 @@ def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
     assert [x.report for x in r.rows] == [0, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+# Where the wrong field is: what it is, and the words about it.
+WRONG_FIELDS = {
+    "results[1].": [
         ({"bytes": "1"}, "bytes: expected a whole number, found "),
-        ({"bytes": True}, "bytes: expected a whole number, found true"),
-        ({"bytes": None}, "bytes: expected a whole number, found null"),
         ({"bytes": 1.0}, "bytes: expected a whole number, found 1.0"),
         ({"bytes": 0}, "bytes: expected a whole number of at least 1, found 0"),
         ({"bytes": 1 << 63}, "bytes: expected a whole number of at most 9223372036854775807"),
@@ -130,31 +116,23 @@ def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
         ({"samples_ns": [1.0, "2"]}, "samples_ns[1]: expected a number, found "),
         ({"samples_ns": [True]}, "samples_ns[0]: expected a number, found true"),
         ({"samples_ns": [0]}, "samples_ns[0]: expected a number of at least 0.001, found 0"),
-        ({"samples_ns": [-1]}, "samples_ns[0]: expected a number of at least 0.001, found -1"),
-        ({"samples_ns": [1e-300]}, "samples_ns[0]: expected a number of at least 0.001"),
         ({"samples_ns": [1e300]}, "samples_ns[0]: expected a number of at most 1e+18"),
         ({"samples_ns": [math.inf]}, "samples_ns[0]: expected a finite number"),
-        ({"samples_ns": [math.nan]}, "samples_ns[0]: expected a finite number"),
         ({"median_ns": math.inf}, "median_ns: expected a finite number"),
-        ({"outliers": 5}, "outliers: expected a list, found 5"),
         ({"outliers": 0}, "outliers: expected a list, found 0"),
         ({"outliers": {}}, "outliers: expected a list, found {}"),
-        ({"outliers": ["a"]}, "outliers[0]: expected a whole number, found "),
         ({"outliers": [-1]}, "outliers[0]: expected a whole number of at least 0, found -1"),
         ({"outliers": [0, 9]}, "outliers[1]: expected the index of one of 9 samples, found 9"),
         ({"outliers": [1, 1]}, "outliers: expected every index once, found [1, 1]"),
         ({"timeline_ns": []}, "timeline_ns: expected an object, found []"),
         ({"timeline_ns": {"kernel": "1"}}, "timeline_ns.kernel: expected a number"),
-        ({"timeline_ns": {"kernel": False}}, "timeline_ns.kernel: expected a number"),
         ({"timeline_ns": {"kernel": 1e-300}}, "timeline_ns.kernel: expected a number of at least"),
         ({"timeline_samples_ns": [1]}, "timeline_samples_ns: expected an object, found [1]"),
-        ({"timeline_samples_ns": {"read": 1}}, "timeline_samples_ns.read: expected a list"),
         ({"timeline_samples_ns": {"read": False}}, "timeline_samples_ns.read: expected a list"),
         ({"timeline_samples_ns": {"read": [1, -1]}}, "read[1]: expected a number of at least"),
         ({"energy_joules": "3"}, "energy_joules: expected a number, found "),
         ({"energy_joules": -1}, "energy_joules: expected a number of at least 0, found -1"),
         ({"energy_joules": 1e300}, "energy_joules: expected a number of at most 1e+15"),
-        ({"energy_joules": math.inf}, "energy_joules: expected a finite number"),
         ({"counters": 5}, "counters: expected an object"),
         ({"counters": {"cycles": "many"}}, "counters.cycles: expected a number"),
         ({"counters": {"cycles": -1}}, "counters.cycles: expected a number of at least 0"),
@@ -162,43 +140,14 @@ def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
         ({"energy_reason": 5}, "energy_reason: expected text, found 5"),
         ({"extra": [[1e999]]}, "extra[0][0]: expected a finite number"),
     ],
-)
-def test_errors_name_the_wrong_field_of_a_row(change, words):
-    with pytest.raises(LabError) as error:
-        loaded(row(), row() | change)
-    assert str(error.value).startswith("synthetic: results[1].")
-    assert words in str(error.value)
-    assert str(error.value).endswith("; give a file that `paraes bench --json FILE` wrote")
-    str(error.value).encode()
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+    "skipped[0].": [
         ({"reason": None}, "reason: expected text, found null"),
-        ({"bytes": "x"}, "bytes: expected a whole number, found "),
         ({"bytes": -1}, "bytes: expected a whole number of at least 0, found -1"),
         ({"ranks": "2"}, "ranks: expected a whole number, found "),
         ({"device": ["gpu"]}, "device: expected text, found "),
         ({"in_place": 0}, "in_place: expected true or false, found 0"),
     ],
-)
-def test_errors_name_the_wrong_field_of_a_skipped_row(change, words):
-    with pytest.raises(LabError, match=r"^synthetic: skipped\[0\]\.") as error:
-        loaded(skipped=[row() | {"reason": "why"} | change])
-    assert words in str(error.value)
-
-
-def test_a_skipped_row_may_have_no_bytes_and_unknown_axes():
-    unknown = dict.fromkeys(bench.AXES) | {"reason": "why"}
-    read = loaded(skipped=[row(bytes=0, device="gpu") | {"reason": "no GPU"}, unknown])
-    assert [skip.axes["bytes"] for skip in read.skipped] == [0, None]
-
-
-@pytest.mark.parametrize(
-    ("context", "words"),
-    [
-        ({"libraries": 5}, "libraries: expected an object, found 5"),
+    "context.": [
         ({"libraries": []}, "libraries: expected an object, found []"),
         ({"libraries": {"openssl": 7}}, "libraries.openssl: expected text, found 7"),
         ({"libraries": {"\ud800": "1"}}, "libraries.\\ud800: has a character that cannot be"),
@@ -207,28 +156,43 @@ def test_a_skipped_row_may_have_no_bytes_and_unknown_axes():
         ({"gpus": [{"id": 5}]}, "gpus[0].id: expected text, found 5"),
         ({"omp": 5}, "omp: expected an object, found 5"),
         ({"drivers": "x"}, "drivers: expected an object, found "),
-        ({"features": "x"}, "features: expected a list, found "),
         ({"features": [1]}, "features[0]: expected text, found 1"),
         ({"cores": True}, "cores: expected a whole number, found true"),
-        ({"cores": "4"}, "cores: expected a whole number, found "),
         ({"threads": 0}, "threads: expected a whole number of at least 1, found 0"),
         ({"threads": 10**15}, "threads: expected a whole number of at most 2147483647"),
-        ({"threads": 1.5}, "threads: expected a whole number, found 1.5"),
         ({"numa": -1}, "numa: expected a whole number of at least 0, found -1"),
         ({"clock_hz": 0}, "clock_hz: expected a number of at least 1e+06, found 0"),
         ({"clock_hz": 1e308}, "clock_hz: expected a number of at most 1e+12"),
         ({"cpu": {}}, "cpu: expected text, found {}"),
         ({"dirty": "no"}, "dirty: expected true or false, found "),
-        ({"last_level_cache_bytes": math.inf}, "last_level_cache_bytes: expected a finite number"),
         ({"host": "a\x1b[2J"}, "host: has a character that cannot be printed, \\x1b"),
         ({"omp": {"version": 1e999}}, "omp.version: expected a finite number"),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "words"),
+    [(where, *case) for where, cases in WRONG_FIELDS.items() for case in cases],
 )
-def test_errors_name_the_wrong_field_of_the_context(context, words):
-    with pytest.raises(LabError, match=r"^synthetic: context\.") as error:
-        loaded(row(), **context)
+def test_errors_name_the_wrong_field(where, change, words):
+    with pytest.raises(LabError) as error:
+        if where == "context.":
+            loaded(row(), **change)
+        elif where == "skipped[0].":
+            loaded(skipped=[row() | {"reason": "why"} | change])
+        else:
+            loaded(row(), row() | change)
+    assert str(error.value).startswith(f"synthetic: {where}")
     assert words in str(error.value)
+    assert str(error.value).endswith("; give a file that `paraes bench --json FILE` wrote")
     str(error.value).encode()
+
+
+def test_a_skipped_row_may_have_no_bytes_and_unknown_axes():
+    unknown = dict.fromkeys(bench.AXES) | {"reason": "why"}
+    read = loaded(skipped=[row(bytes=0, device="gpu") | {"reason": "no GPU"}, unknown])
+    assert [skip.axes["bytes"] for skip in read.skipped] == [0, None]
 
 
 def test_a_context_may_be_unknown_entirely():
@@ -239,7 +203,6 @@ def test_a_context_may_be_unknown_entirely():
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ({"results": 5}, "results: expected a list, found 5"),
         ({"results": [[]]}, "results[0]: expected an object, found []"),
         ({"skipped": {}}, "skipped: expected a list, found {}"),
         ({"skipped": [5]}, "skipped[0]: expected an object, found 5"),
@@ -268,17 +231,16 @@ def test_errors_name_the_run_of_a_file_with_several(tmp_path):
     ("text", "words"),
     [
         ("", "is empty"),
-        (" \n", "is empty"),
         ('{"schema": 1, "results": [{"bytes"', "ends in the middle of its JSON ("),
         ("[" * 100_000, "is nested more than 32 deep"),
         ('{"schema": 1, "x": ' + "[" * 40 + "]" * 40 + "}", "x[0][0]"),
         ('{"schema": 1, "schema": 1}', 'has the member "schema" twice'),
         ('{"schema": 1, "context": {"a": {"b": 1, "b": 1}}}', 'context.a: has the member "b" twi'),
         ('{"schema": 1, "x": 1e999}', "x: expected a finite number, found Infinity"),
-        ('{"schema": 1, "x": -1e999}', "x: expected a finite number, found -Infinity"),
         ('{"schema": 1, "x": 1' + "0" * 5000 + "}", "x: expected a finite number"),
         ('{"schema": 1, "x": "\\ud800"}', "x: has a character that cannot be printed, \\ud800"),
         ('{"schema": -Infinity}', "is not JSON (-Infinity is not a JSON number)"),
+        ('{"schema": NaN}', "is not JSON (NaN is not a JSON number)"),
     ],
 )
 def test_errors_name_what_is_wrong_with_the_text_of_a_file(tmp_path, text, words):
@@ -373,24 +335,10 @@ def test_rows_without_executor_are_openmp_if_they_have_several_threads():
     assert found.rows[5].label() == "reference · 2 threads"
 
 
-def test_errors_name_a_missing_axis():
-    broken = row()
-    del broken["ranks"]
-    with pytest.raises(LabError, match=r"results\[0\]\.ranks: is missing"):
-        loaded(broken)
-
-
 @pytest.mark.parametrize("schema", [None, 0, 2, "1", True])
 def test_other_schemas_are_refused(schema):
     with pytest.raises(LabError, match="schema"):
         bench.from_object(report(row()) | {"schema": schema}, "x")
-
-
-def test_nan_is_rejected(tmp_path):
-    path = written(tmp_path / "r.json", row())
-    path.write_text(path.read_text().replace("1000.0", "NaN"))
-    with pytest.raises(LabError, match="is not JSON"):
-        bench.load(path)
 
 
 @given(
@@ -412,24 +360,12 @@ def test_any_json_value_is_read_or_raises_lab_error(value):
             pass
 
 
-@given(st.integers(1, 2**63 - 1))
-def test_parse_size_reads_every_number_of_bytes(size):
-    assert units.parse_size(str(size)) == size
+SIZES = {"64K": 65536, "1MiB": 1 << 20, "1MB": 10**6, "1.5K": 1536, "2 GiB": 2 << 30, "7": 7}
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("64K", 65536),
-        ("1MiB", 1 << 20),
-        ("1MB", 10**6),
-        ("1.5K", 1536),
-        ("2 GiB", 2 << 30),
-        ("7", 7),
-    ],
-)
-def test_parse_size_reads_binary_and_decimal_units(text, size):
-    assert units.parse_size(text) == size
+@pytest.mark.parametrize("text", SIZES)
+def test_parse_size_reads_binary_and_decimal_units(text):
+    assert units.parse_size(text) == SIZES[text]
 
 
 @pytest.mark.parametrize(
@@ -442,22 +378,10 @@ def test_parse_size_rejects_what_is_not_a_size(text):
 
 @given(st.floats(1e-12, 1e15))
 def test_significant_rounds_to_four_digits(value):
-    text = units.significant(value)
-    if "·" in text:
-        mantissa, power = text.split("·10")
-        digits = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
-        shown = float(mantissa) * 10.0 ** int(
-            "".join("-0123456789"[digits.index(c)] for c in power)
-        )
-    else:
-        shown = float(text)
+    mantissa, _, power = units.significant(value).partition("·10")
+    exponent = power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    shown = float(mantissa) * 10.0 ** int(exponent or 0)
     assert shown == pytest.approx(value, rel=5.1e-4)
-
-
-@given(st.floats() | st.integers(-(2**64), 2**64))
-def test_significant_formats_every_number(value):
-    mantissa = units.significant(value).partition("·")[0]
-    assert len(mantissa.strip("−0.").replace(".", "")) <= 9 or mantissa in ("∞", "−∞", "–")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,10 @@ import subprocess
 import tempfile
 
 import pytest
-from PIL import Image
+from synthetic import fake_programs, loaded, row
+
+from paraes.lab import analysis, bench, measure, reproduce
+from paraes.lab.report import render
 
 # Runs in the page and reports whether it is too wide, which labels are cut off, and its colours.
 PROBE = """<script>
@@ -75,25 +78,10 @@ def chrome(chromium, *flags):
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """A folder with two pages: a reproduction of all papers by the fake paraes, and a bench."""
-    import os
-    import sys
-    from pathlib import Path
-
-    from synthetic import loaded, row
-
-    from paraes.lab import analysis, measure, reproduce
-    from paraes.lab.report import render
-
-    folder = tmp_path_factory.mktemp("pages")
-    text = (Path(__file__).parent / "fake_paraes.py").read_text()
-    for name in ("paraes", "paraes-mpi", "mpirun"):
-        (folder / name).write_text(text.replace("#!/usr/bin/env python3", f"#!{sys.executable}"))
-        (folder / name).chmod(0o755)
+    folder = fake_programs(tmp_path_factory.mktemp("pages"))
     machine = measure.look_at(folder / "paraes", None, str(folder / "mpirun"))
     setting = reproduce.Setting(4, False, 16 << 20)
     whole = reproduce.measure(list(reproduce.NAMES), setting, machine, folder / "out")
-    from paraes.lab import bench
-
     sections = analysis.sections(bench.from_object(whole, "all"))
     (folder / "all.html").write_text(render(reproduce.document([whole], sections, ["all"])))
     rows = [
@@ -103,7 +91,6 @@ def pages(tmp_path_factory):
         for k in range(12)
     ]
     (folder / "bench.html").write_text(render(analysis.document(loaded(*rows))))
-    assert os.path.getsize(folder / "all.html") > 100000
     return folder
 
 
@@ -134,20 +121,3 @@ def test_page_fits_its_window_and_has_the_colours_of_the_scheme(
     assert found["text"] == {"light": "rgb(87, 96, 106)", "dark": "rgb(155, 166, 178)"}[scheme]
     assert found["hidden"] == 0, "a verdict is out of sight"
     assert (found["claims"] > 5) == (name == "all")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_screenshot_is_not_blank(chromium, pages, tmp_path, scheme):
-    shot = tmp_path / "shot.png"
-    chrome(
-        chromium,
-        "--window-size=1200,2000",
-        f"--blink-settings=preferredColorScheme={1 if scheme == 'light' else 0}",
-        f"--screenshot={shot}",
-        f"file://{pages / 'all.html'}",
-    )
-    image = Image.open(shot).convert("L")
-    assert len(image.getcolors()) > 20
-    histogram = image.histogram()
-    bright = sum(histogram[128:]) / sum(histogram)
-    assert bright > 0.9 if scheme == "light" else bright < 0.1

@@ -370,71 +370,46 @@ def test_totals_have_intervals_over_processes():
     assert (cell.interval.low, cell.interval.high) == pytest.approx((expected, 1.05 * expected))
 
 
-def derived(paper, **how) -> dict[tuple[str, str, str], list]:
-    table = tables(simulate(paper, **how))[f"{paper}-derived"]
-    return {tuple(row[:3]): row[3:] for row in table.rows}
+N = 1000 * MIB
+MOVED = 80000 + 0.9 * N
+TOTAL = N + MOVED + 20000 + 0.1 * N
+# Paper → its derived numbers: the first cells of their row, the column, and their value.
+DERIVED: dict[str, list[tuple[str, int, float]]] = {
+    "moreira-2026": [
+        ("CPU, encryption; MB/s; paper", 0, 1024 / 16),
+        ("GPU, decryption; MB/s; paper", -1, 2**30 / 0.403454e6),
+        ("GPU, encryption; MB/s; here", 2, MIB * 1e3 / (100000 + MIB)),
+    ],
+    "tybusch-2014": [
+        ("4 threads; efficiency; paper", -1, 9.172 / 2.656 / 4),
+        ("4 threads; efficiency; here", -1, 1 / 0.325 / 4),
+        ("4 threads; Karp–Flatt; here", -1, 0.1),
+        ("loading; MB/s; paper", -1, 1048.576 / 4.39),
+        ("GPU, processing; MB/s; paper", -1, 1048.576 / 0.625),
+        ("GPU, total; transfers, %; paper", -1, 92.2 / 5.937),
+        ("GPU, total; loading, %; paper", -1, 439 / 5.937),
+        ("GPU, total; transfers, %; here", -1, 100 * MOVED / TOTAL),
+        ("GPU, total; loading, %; here", -1, 100 * N / TOTAL),
+    ],
+    "luken-2009": [
+        ("GPU GPU, 192-bit keys; MB/s; paper", -1, 104857.6 / 1177),
+        ("CPU, 256-bit keys; MB/s; here", 4, 10 * MIB * 1e3 / (1000 + 28 * MIB + 100)),
+    ],
+}
 
 
-def test_derived_rates_of_moreira_follow_from_the_times():
-    rows = derived("moreira-2026")
-    assert rows["CPU, encryption", "MB/s", "paper"][0] == pytest.approx(1024 / 16)
-    assert rows["GPU, decryption", "MB/s", "paper"][-1] == pytest.approx(2**30 / 0.403454e6)
-    here = rows["GPU, encryption", "MB/s", "here"][2]
-    assert here.value == pytest.approx(MIB * 1e3 / (100000 + MIB))
-
-
-def test_derived_numbers_of_tybusch_follow_from_the_times():
-    rows = derived("tybusch-2014")
-    assert rows["4 threads", "efficiency", "paper"][-1] == pytest.approx(9.172 / 2.656 / 4)
-    assert rows["4 threads", "efficiency", "here"][-1].value == pytest.approx(1 / 0.325 / 4)
-    assert rows["4 threads", "Karp–Flatt", "here"][-1].value == pytest.approx(0.1)
-    assert rows["loading", "MB/s", "paper"][-1] == pytest.approx(1048.576 / 4.39)
-    assert rows["GPU, processing", "MB/s", "paper"][-1] == pytest.approx(1048.576 / 0.625)
-    assert rows["GPU, total", "transfers, %", "paper"][-1] == pytest.approx(92.2 / 5.937)
-    assert rows["GPU, total", "loading, %", "paper"][-1] == pytest.approx(439 / 5.937)
-    # The paper's totals of 1 KB and 1 MB lack the times that it has a * for.
-    for quantity in ("transfers, %", "loading, %"):
-        assert all(isinstance(c, Missing) for c in rows["GPU, total", quantity, "paper"][:2])
-    n = 1000 * MIB
-    moved, total = 80000 + 0.9 * n, n + 80000 + 0.9 * n + 20000 + 0.1 * n
-    assert rows["GPU, total", "transfers, %", "here"][-1].value == pytest.approx(
-        100 * moved / total
-    )
-    assert rows["GPU, total", "loading, %", "here"][-1].value == pytest.approx(100 * n / total)
-    few = derived("tybusch-2014", cores=2)
-    assert ("4 threads on 2 cores here", "efficiency", "here") in few
-
-
-def test_derived_rates_of_luken_follow_from_the_times():
-    rows = derived("luken-2009")
-    assert len(rows) == 18
-    assert rows["GPU GPU, 192-bit keys", "MB/s", "paper"][-1] == pytest.approx(104857.6 / 1177)
-    n = 10 * MIB
-    here = rows["CPU, 256-bit keys", "MB/s", "here"][4]
-    assert here.value == pytest.approx(n * 1e3 / (1000 + 2.8 * n + 100))
-
-
-def test_derived_table_says_where_a_cpu_stands_in():
-    for paper, name in (
-        ("moreira-2026", "GPU, here cuda:0 (a CPU), encryption"),
-        ("tybusch-2014", "GPU, here cuda:0 (a CPU), processing"),
-        ("luken-2009", "GPU GPU, 128-bit keys, here cuda:0 (a CPU)"),
-    ):
-        assert (name, "MB/s", "here") in derived(paper, gpu_is_cpu=True)
-
-
-def test_moreira_shows_the_speedups_that_are_printed_as_0():
-    found_tables = tables(simulate("moreira-2026"))
-    for direction, text in (("encrypt", "0.0016"), ("decrypt", "0.0014")):
-        table = found_tables[f"moreira-2026-{direction}-speedup"]
-        assert table.rows[0][1:3] == ["0.00", text]
-        assert any(note.startswith("Crossover of the kernel only") for note in table.notes)
-    assert found_tables["moreira-2026-encrypt-speedup"].rows[-1][1:3] == ["39.68", "39.68"]
-
-
-def test_crossover_of_the_kernel_only_is_no_finding():
-    abouts = [line["about"] for line in agreeing("moreira-2026").values()]
-    assert not any("kernel only" in about for about in abouts)
+@pytest.mark.parametrize("paper", DERIVED)
+def test_derived_numbers_follow_from_the_times(paper):
+    table = tables(simulate(paper))[f"{paper}-derived"]
+    rows = {"; ".join(row[:3]): row[3:] for row in table.rows}
+    for name, column, value in DERIVED[paper]:
+        cell = rows[name][column]
+        assert getattr(cell, "value", cell) == pytest.approx(value), name
+    if paper == "tybusch-2014":
+        # The paper's totals of 1 KB and 1 MB lack the times that it has a * for.
+        for quantity in ("transfers, %", "loading, %"):
+            cells = rows[f"GPU, total; {quantity}; paper"][:2]
+            assert all(isinstance(cell, Missing) for cell in cells)
 
 
 def test_soares_growth_in_proportion_to_the_cores_contradicts_its_own_times():
@@ -445,6 +420,7 @@ def test_soares_growth_in_proportion_to_the_cores_contradicts_its_own_times():
         return 1 / row["threads"] / (0.1 + 0.9 / row["threads"])
 
     assert verdicts(simulate("soares", ideal, cores=8), "soares")["proportional"] == "agrees"
+    assert verdicts(world("soares", processes=5), "soares")["proportional"] == "undecided"
 
 
 def test_soares_claims_on_8_and_16_threads_are_not_testable_on_2_or_16_cpus():
@@ -454,10 +430,6 @@ def test_soares_claims_on_8_and_16_threads_are_not_testable_on_2_or_16_cpus():
     assert two["rises"]["here"].startswith("needs 8 CPUs (measured: 1.14")
     many = found(world("soares", cores=16), "soares")
     assert many["rises"]["here"].startswith("needs fewer than 16 CPUs")
-
-
-def test_soares_growth_is_undecided_with_too_few_processes():
-    assert verdicts(world("soares", processes=5), "soares")["proportional"] == "undecided"
 
 
 def test_soares_speedups_are_drawn_for_all_threads_of_its_table():

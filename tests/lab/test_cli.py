@@ -11,8 +11,6 @@ import sys
 import pytest
 from synthetic import report, row, runs, written
 
-from paraes.lab import cli, measure
-
 
 def rows(factor=1.0):
     return [row(ns=factor * (1000 + n), bytes=n) for n in (1024, 4096, 16384)]
@@ -23,46 +21,32 @@ def good(tmp_path):
     return written(tmp_path / "good.json", *rows())
 
 
-GIVE = "give a file that `paraes bench --json FILE` wrote"
-# What was typed, the status, and the line on standard error.
+# What was typed, the status, and how the line on standard error begins.
 GOLDEN = [
-    ("report", 2,
-     "the following arguments are required: RESULTS.json (see paraes-lab report --help)"),
+    ("report", 2, "the following arguments are required: RESULTS.json (see "),
     ("frobnicate", 2, "argument VERB: invalid choice: 'frobnicate'"),
-    ("reproduce nobody-1999 -o {tmp}/x", 2,
-     "no paper 'nobody-1999'; there are moreira-2026, tybusch-2014, luken-2009, pousa-2011, "
-     "pousa-2014, soares, all"),
+    ("reproduce nobody-1999 -o {tmp}/x", 2, "no paper 'nobody-1999'; there are moreira-2026, "),
     ("reproduce soares -o {tmp}/x --paraes {tmp}/none", 2,
      "--paraes: {tmp}/none is not a program that can be run"),
     ("reproduce soares -o {tmp}/x --max-size lots", 2,
-     "argument --max-size: 'lots' is not a size; write 64K, 1MiB or 1000000 (see paraes-lab "
-     "reproduce --help)"),
+     "argument --max-size: 'lots' is not a size; write 64K, 1MiB or 1000000"),
     ("reproduce soares -o {tmp}/x --samples 0", 2,
-     "argument --samples: '0' is not a whole number of at least 1 (see paraes-lab reproduce "
-     "--help)"),
+     "argument --samples: '0' is not a whole number of at least 1"),
     ("reproduce pousa-2011 -o {tmp}/x --ranks 1,2", 2,
-     "argument --ranks: '1,2': numbers of ranks must be at least 2 (see paraes-lab reproduce "
-     "--help)"),
+     "argument --ranks: '1,2': numbers of ranks must be at least 2"),
     ("report {tmp}/none.json -o {tmp}/x.html", 1,
-     "{tmp}/none.json: cannot read: No such file or directory; `paraes bench --json "
-     "{tmp}/none.json` writes one"),
-    ("report {tmp}/text.json -o {tmp}/x.html", 1,
-     "{tmp}/text.json: is not JSON (Expecting value: line 1 column 1 (char 0)); " + GIVE),
+     "{tmp}/none.json: cannot read: No such file or directory; `paraes bench --json "),
+    ("report {tmp}/text.json -o {tmp}/x.html", 1, "{tmp}/text.json: is not JSON (Expecting value"),
     ("report {tmp}/binary.json -o {tmp}/x.html", 1,
-     "{tmp}/binary.json: is not JSON (it is not UTF-8 text); " + GIVE),
-    ("report {tmp}/list.json -o {tmp}/x.html", 1,
-     "{tmp}/list.json: expected an object, found []; " + GIVE),
+     "{tmp}/binary.json: is not JSON (it is not UTF-8 text); give a file that `paraes bench"),
+    ("report {tmp}/list.json -o {tmp}/x.html", 1, "{tmp}/list.json: expected an object, found []"),
     ("report {tmp}/schema.json -o {tmp}/x.html", 1,
-     "{tmp}/schema.json: schema 9 is not supported (this paraes-lab reads 1); measure again "
-     "with a paraes of the same version, or update paraes-lab"),
+     "{tmp}/schema.json: schema 9 is not supported (this paraes-lab reads 1); measure again "),
     ("report {tmp}/field.json -o {tmp}/x.html", 1,
-     '{tmp}/field.json: results[1].threads: expected a whole number, found "2"; ' + GIVE),
+     '{tmp}/field.json: results[1].threads: expected a whole number, found "2"'),
     ("report {tmp}/lab.json -o {tmp}/x.html", 1,
-     "{tmp}/lab.json: lab.parts[0].results: expected a list, found null; make the file again "
-     "with paraes-lab reproduce"),
-    ("report {tmp}/good.json", 2,
-     "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR, "
-     "--svg DIR or --pdf DIR"),
+     "{tmp}/lab.json: lab.parts[0].results: expected a list, found null; make the file again "),
+    ("report {tmp}/good.json", 2, "nothing to write: give -o FILE, --markdown FILE, --latex FILE"),
     ("report {tmp}/good.json -o {tmp}", 1, "{tmp}: is a folder; name a file"),
     ("report {tmp}/other.json {tmp}/good.json --markdown {tmp}/./good.json", 1,
      "{tmp}/good.json: is an input, which would be lost; name another file"),
@@ -77,14 +61,18 @@ GOLDEN = [
     ("reproduce soares -o {tmp}/good.json", 1,
      "{tmp}/good.json: {tmp}/good.json is not a folder; choose another place"),
     ("report {tmp}/good.json -o {tmp}/x.html --clock fast", 2,
-     "argument --clock: 'fast' is not a clock frequency in GHz, such as 3.7 (see paraes-lab "
-     "report --help)"),
+     "argument --clock: 'fast' is not a clock frequency in GHz, such as 3.7"),
+    ("report {tmp}/good.json --pdf {tmp}/p --width 59", 2,
+     "argument --width: '59' is not a width from 60 to 1000 mm"),
+    ("report {tmp}/good.json --pdf {tmp}/p --width nan", 2,
+     "argument --width: 'nan' is not a width from 60 to 1000 mm"),
+    ("figure files {tmp}/good.json -o {tmp}/g.svg", 1,
+     "{tmp}/good.json: no rows of whole files, encrypt"),
     ("compare {tmp}/good.json {tmp}/other.json", 1,
      "{tmp}/good.json and {tmp}/other.json have no row in common: measure both with the same axes"),
     ("figure pie {tmp}/good.json -o {tmp}/x.svg", 2, "argument FIGURE: invalid choice: 'pie'"),
     ("figure throughput {tmp}/good.json --direction decrypt -o {tmp}/x.svg", 1,
-     "{tmp}/good.json: no rows of ecb, 128-bit keys, decrypt; choose with --mode, --key-bits, "
-     "--direction, --threads"),
+     "{tmp}/good.json: no rows of ecb, 128-bit keys, decrypt; choose with --mode, --key-bits, "),
 ]
 
 
@@ -177,39 +165,6 @@ def test_compare_prints_in_a_locale_without_utf_8(good):
     assert b"undecided" in done.stdout and b"\\u2013" in done.stdout
 
 
-def test_report_of_wrong_rows_is_written_and_exits_1(tmp_path, lab):
-    wrong = written(tmp_path / "wrong.json", *rows(), row(kernel="broken", verified=False))
-    status, _, err = lab("report", wrong, "-o", tmp_path / "r.html")
-    assert status == 1
-    assert err == (
-        "paraes-lab: 1 row is WRONG: the bytes differ from OpenSSL's, or the run failed\n"
-    )
-    assert "WRONG" in (tmp_path / "r.html").read_text()
-    several = tmp_path / "several.json"
-    several.write_text(json.dumps(runs(rows(), [row(verified=False)])))
-    assert lab("report", several, "-o", tmp_path / "s.html")[0] == 1
-
-
-def test_figure_writes_svg_for_light_and_dark_or_png(tmp_path, good, lab):
-    target = tmp_path / "f.svg"
-    assert lab("figure", "throughput", good, "-o", target) == (0, "", "")
-    text = target.read_text()
-    assert text.startswith("<svg ") and "prefers-color-scheme:dark" in text
-    assert "<title id=" in text and "<desc id=" in text
-    assert lab("figure", "throughput", good, "-o", tmp_path / "f.png")[0] == 0
-
-
-def test_figure_files_needs_rows_of_whole_files(tmp_path, good, lab):
-    files = tmp_path / "files.json"
-    whole = row(scope="file", format="paraes", mode="gcm", key_bits=256)
-    files.write_text(json.dumps(report(whole)))
-    assert lab("figure", "files", files, "-o", tmp_path / "f.svg") == (0, "", "")
-    assert "paraes, 1 thread" in (tmp_path / "f.svg").read_text()
-    status, _, err = lab("figure", "files", good, "-o", tmp_path / "g.svg")
-    assert status == 1 and "no rows of whole files, encrypt" in err
-    assert not (tmp_path / "g.svg").exists()
-
-
 def test_reproduce_says_how_long_it_takes_before_it_begins(fake, tmp_path, lab):
     arguments = ["reproduce", "soares", "--quick", "-o", tmp_path / "out"]
     status, _, err = lab(*arguments)
@@ -221,13 +176,6 @@ def test_reproduce_says_how_long_it_takes_before_it_begins(fake, tmp_path, lab):
     # All processes are kept: nothing is left to estimate.
     status, _, err = lab(*arguments)
     assert status == 0 and "about" not in err
-
-
-@pytest.mark.parametrize("width", ["0", "59", "wide", "1e9", "nan"])
-def test_a_width_that_no_paper_has_is_refused(tmp_path, good, lab, width):
-    status, _, err = lab("report", good, "--pdf", tmp_path / "p", "--width", width)
-    assert status == 2 and "is not a width from 60 to 1000 mm" in err
-    assert not (tmp_path / "p").exists()
 
 
 def test_figures_of_a_report_have_the_width_that_was_asked_for(tmp_path, good, lab):
@@ -246,46 +194,26 @@ def test_report_of_a_reproduction_is_the_same_page(fake, tmp_path, lab):
     assert (tmp_path / "again.html").read_text() == first
 
 
-def test_reproduce_fails_if_outputs_are_wrong(fake, tmp_path, lab):
-    text = (fake / "paraes").read_text().replace('"verified": True', '"verified": False')
-    (fake / "paraes").write_text(text)
-    status, _, err = lab("reproduce", "soares", "--quick", "-o", tmp_path / "out")
-    assert status == 1
-    assert "15 rows are WRONG" in err
-
-
-def test_reproduce_refuses_a_missing_device(fake, tmp_path, lab):
-    arguments = ("reproduce", "soares", "-o", tmp_path / "out", "--paraes", fake / "paraes")
+def test_reproduce_refuses_a_missing_device_and_fails_if_outputs_are_wrong(fake, tmp_path, lab):
+    arguments = ("reproduce", "soares", "--quick", "-o", tmp_path / "out")
     status, out, err = lab(*arguments, "--device", "hip:0")
     assert (status, out) == (2, "")
     assert err == "paraes-lab: --device hip:0: no hip here (available: cpu, cuda:0)\n"
     assert not (tmp_path / "out").exists()
+    text = (fake / "paraes").read_text().replace('"verified": True', '"verified": False')
+    (fake / "paraes").write_text(text)
+    status, _, err = lab(*arguments)
+    assert status == 1 and "15 rows are WRONG" in err
 
 
-def test_reproduce_without_paraes_says_how_to_name_it(tmp_path, lab, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("PARAES_PROGRAM", raising=False)
-    status, _, err = lab("reproduce", "soares", "-o", tmp_path / "out")
+def test_reproduce_without_paraes_or_with_another_program_says_so(tmp_path, lab, monkeypatch):
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(tmp_path))
+        without.delenv("PARAES_PROGRAM", raising=False)
+        status, _, err = lab("reproduce", "soares", "-o", tmp_path / "out")
     assert status == 1 and "paraes is not on PATH" in err and "--paraes" in err
-
-
-def test_reproduce_with_another_program_says_its_output_is_not_json(tmp_path, lab):
     program = tmp_path / "paraes"
     program.write_text("#!/bin/sh\necho nonsense\n")
     program.chmod(0o755)
     status, _, err = lab("reproduce", "soares", "-o", tmp_path / "out", "--paraes", program)
     assert status == 1 and "is not JSON" in err and len(err.splitlines()) == 1
-
-
-def test_every_verb_has_help(capsys):
-    for verb in cli.VERBS:
-        with pytest.raises(SystemExit) as end:
-            cli.main([verb, "--help"])
-        assert end.value.code == 0
-        assert "usage: paraes-lab" in capsys.readouterr().out
-
-
-def test_runs_with_several_phases_measure_them_without_overlap():
-    for scope in ("transfer", "file"):
-        run = measure.Run(scope, ("cpu",), ("ttable",), 1024)
-        assert "--no-overlap" in run.arguments(None)

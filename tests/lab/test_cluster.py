@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from synthetic import report, row
+from synthetic import loaded, row, written
 
-from paraes.lab import bench, cli, cluster
+from paraes.lab import cli, cluster
 from paraes.lab.cluster import Constant, Model
 from paraes.lab.document import Missing, Predicted
 from paraes.lab.errors import LabError
@@ -25,10 +23,6 @@ def model(**changes) -> Model:
         "start": Constant(2.0, ""),
     }
     return Model(**(values | changes))
-
-
-def load(*rows) -> bench.Report:
-    return bench.from_object(report(*rows), "rows.json")
 
 
 FILE = {"scope": "file", "mode": "gcm", "format": "paraes", "bytes": GIB}
@@ -54,7 +48,8 @@ def test_scatter_is_bound_by_its_slowest_part():
 
 
 def test_constants_come_from_the_rows_unless_given():
-    rows = load(
+    moved = {"scatter": GIB * 0.75 / 5, "kernel": 1.0, "gather": GIB * 0.75 / 6}
+    rows = loaded(
         row(**FILE, threads=1, ns=1e9),
         row(**FILE, threads=2, ns=GIB / 3),  # 3 GB/s, the fastest run of one process
         row(**FILE, threads=2, ns=GIB / 9, ranks=2, distribution="shared"),
@@ -62,14 +57,7 @@ def test_constants_come_from_the_rows_unless_given():
         row(**FILE, threads=2, ns=GIB / 8) | {"rival": "cp", "kernel": None},
         row(mode="gcm", bytes=GIB, threads=2, ns=GIB / 20),
         row(mode="ctr", bytes=GIB, threads=2, ns=GIB / 40),
-        row(
-            mode="ctr",
-            bytes=GIB,
-            ranks=4,
-            distribution="scatter",
-            ns=GIB,
-            timeline={"scatter": GIB * 0.75 / 5, "kernel": 1.0, "gather": GIB * 0.75 / 6},
-        ),
+        row(mode="ctr", bytes=GIB, ranks=4, distribution="scatter", ns=GIB, timeline=moved),
     )
     found = cluster.constants(rows)
     assert found.node.value == pytest.approx(3e9)
@@ -83,11 +71,11 @@ def test_constants_come_from_the_rows_unless_given():
 
 def test_without_a_file_row_the_error_says_how_to_measure_one():
     with pytest.raises(LabError, match="paraes bench --scope file"):
-        cluster.constants(load(row(mode="gcm")))
+        cluster.constants(loaded(row(mode="gcm")))
 
 
 def test_figure_marks_predictions_and_shows_measured_ranks():
-    rows = load(
+    rows = loaded(
         row(**FILE, threads=2, ns=GIB / 3),
         row(**FILE, threads=1, ns=GIB / 2, ranks=2, distribution="shared"),
         row(**(FILE | {"bytes": GIB // 2}), ns=GIB / 8, ranks=2, distribution="shared"),
@@ -109,8 +97,7 @@ def test_figure_marks_predictions_and_shows_measured_ranks():
 
 
 def test_figure_cluster_writes_svg_and_prints_predictions(tmp_path, capsys):
-    results = tmp_path / "r.json"
-    results.write_text(json.dumps(report(row(**FILE, ns=GIB / 3))))
+    results = written(tmp_path / "r.json", row(**FILE, ns=GIB / 3))
     picture = tmp_path / "cluster.svg"
     arguments = ["figure", "cluster", str(results), "-o", str(picture), "--size", "1TB"]
     assert cli.main([*arguments, "--file-system", "100", "--link", "12.5", "--start", "2"]) == 0

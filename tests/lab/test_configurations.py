@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from synthetic import loaded, merged, processes, report, row, runs
+from synthetic import loaded, merged, processes, report, reproduction, row, runs, table
 
-from paraes.lab import analysis, bench
 from paraes.lab.configurations import group, medians_of, ratio_of, units_of
 from paraes.lab.scaling import scalings
 
@@ -16,12 +15,9 @@ MIB = 1 << 20
 def test_a_row_of_several_processes_is_one_configuration_with_all_samples():
     rep = processes(*[[row(samples_ns=[n, n + 1.0, n + 2.0])] for n in (10.0, 30.0, 20.0)])
     (only,) = group(rep).rows
-    assert [list(times) for times in only.samples_of.values()] == [
-        [10, 11, 12],
-        [30, 31, 32],
-        [20, 21, 22],
-    ]
-    assert list(only.samples_ns) == [11, 31, 21]  # the medians of the processes
+    samples = [list(times) for times in only.samples_of.values()]
+    assert samples == [[n, n + 1, n + 2] for n in (10, 30, 20)]
+    assert list(only.samples_ns) == list(medians_of(only)) == [11, 31, 21]
     assert only.median_ns == 21
 
 
@@ -54,22 +50,9 @@ def test_rows_of_two_programs_are_two_configurations():
     assert [r.build for r in found.rows] == ["1111111", "2222222"]
 
 
-def reproduction(*parts):
-    """Return JSON of a reproduction whose parts are (process, rows)."""
-    whole = report(*[r for _, rows in parts for r in rows])
-    begin, listed = 0, []
-    for process, rows in parts:
-        listed.append({"process": process, "results": [begin, len(rows)], "time": None})
-        begin += len(rows)
-    return whole | {"lab": {"parts": listed}}
-
-
 def test_no_row_of_a_reproduction_is_dropped():
     """Of the 170 rows of an older file, 32 were dropped in silence."""
-    rep = bench.from_object(
-        reproduction((0, [row(ns=10), row(ns=6, threads=2)]), (0, [row(ns=12)])), "x"
-    )
-    found = group(rep).rows
+    found = group(reproduction((0, [row(ns=10), row(ns=6, threads=2)]), (0, [row(ns=12)]))).rows
     assert sum(times.size for r in found for times in r.samples_of.values()) == 3 * 9
     assert {r.threads: len(r.samples_of) for r in found} == {1: 2, 2: 1}
 
@@ -81,11 +64,10 @@ def test_one_configuration_has_one_speedup_from_the_calls_that_measured_both():
         (0, [row(ns=900.0)]),  # another call, in which the machine was slow
         (0, [row(ns=20.0), row(ns=12.0, threads=2)]),
     ]
-    whole = bench.from_object(reproduction(*parts), "x")
+    whole = reproduction(*parts)
     (found,) = scalings(group(whole).rows)
     assert found.points[1].speedup == pytest.approx(10 / 6)
-    tables = {t.name: t for t in analysis.document(whole).tables()}
-    lines = [line for line in tables["scaling"].rows if line[1] == 2]
+    lines = [line for line in table(whole, "scaling").rows if line[1] == 2]
     assert len(lines) == 1 and lines[0][3].value == pytest.approx(10 / 6)
 
 
@@ -111,39 +93,26 @@ def test_ratios_of_rows_of_different_processes_are_over_all_pairs():
     assert (found.interval.low, found.interval.high) == pytest.approx(ends)
 
 
-def test_rows_of_one_process_each_have_a_ratio_without_an_interval():
-    a, b = group(processes([row(ns=2.0)], [row(ns=1.0, kernel="ttable")])).rows
+def test_rows_of_one_process_are_compared_by_their_samples_and_of_two_without_an_interval():
+    over, under = row(ns=2.0), row(ns=1.0, kernel="ttable")
+    a, b = group(loaded(over, under)).rows
+    assert ratio_of(a, b).value == pytest.approx(2) and ratio_of(a, b).interval is not None
+    a, b = group(processes([over], [under])).rows
     assert ratio_of(a, b).value == pytest.approx(2) and ratio_of(a, b).interval is None
     assert units_of([a, b]) is None
-
-
-def test_rows_of_one_process_are_compared_by_their_samples():
-    a, b = group(loaded(row(ns=2.0), row(ns=1.0, kernel="ttable"))).rows
-    assert ratio_of(a, b).interval is not None
 
 
 def test_fewer_than_6_processes_give_no_interval():
     rep = processes(*[[row(ns=2.0), row(ns=1.0, kernel="ttable")]] * 5)
     a, b = group(rep).rows
     assert ratio_of(a, b).interval is None
-    (text,) = {line[4].interval.is_range for line in rows_table(rep)}
-    assert text  # the range of 5 medians
-
-
-def rows_table(rep):
-    return next(t for t in analysis.document(rep).tables() if t.name == "rows").rows
+    assert all(line[4].interval.is_range for line in table(rep, "rows").rows)  # of 5 medians
 
 
 def test_the_range_of_too_few_units_is_not_called_an_interval():
-    document = analysis.document(processes(*[[row(ns=1000.0 + 10 * i)] for i in range(3)]))
-    (line,) = next(t for t in document.tables() if t.name == "rows").texts()
+    rep = processes(*[[row(ns=1000.0 + 10 * i)] for i in range(3)])
+    (line,) = table(rep, "rows").texts()
     assert line[4] == "1.01 µs [range 1 µs; 1.02 µs]" and line[7] == "3 processes"
-
-
-def test_medians_of_processes_are_in_the_order_of_the_processes():
-    (only,) = group(processes([row(ns=3.0)], [row(ns=1.0)], [row(ns=2.0)])).rows
-    assert list(medians_of(only)) == [3, 1, 2]
-    assert np.median(medians_of(only)) == only.median_ns
 
 
 def test_one_common_process_does_not_outweigh_all_others():
@@ -171,8 +140,8 @@ def test_rivals_of_8_processes_are_decided_for_many_rows():
         + [row(ns=3 * n + i, bytes=n, **rival) for n in sizes]
         for i in range(8)
     ]
-    table = next(t for t in analysis.document(processes(*rows)).tables() if t.name == "rivals")
-    assert [line[-1] for line in table.rows] == ["faster"] * 10
+    lines = table(processes(*rows), "rivals").rows
+    assert [line[-1] for line in lines] == ["faster"] * 10
 
 
 @pytest.mark.parametrize("context", [{"git": "1234567", "dirty": True}, {"git": None}])

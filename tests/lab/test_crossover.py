@@ -34,12 +34,6 @@ def test_affine_times_cross_near_the_exact_size():
     assert found.interval.low == pytest.approx(found.interval.high)
 
 
-def test_interval_of_noisy_times_contains_the_size():
-    found = crossover(lines(SIZES, 1000, 10, 0.2), lines(SIZES, 100000, 1, 0.2))
-    assert found.interval.low < found.size < found.interval.high
-    assert 11000 in found.interval
-
-
 @pytest.mark.parametrize(("factor", "word"), [(0.5, "faster"), (2.0, "slower")])
 def test_no_crossover_in_the_range_has_a_verdict(factor, word):
     cpu = lines(SIZES, 0, 1)
@@ -83,6 +77,9 @@ def test_a_crossover_of_too_few_units_has_no_interval():
     assert few.size is not None and few.interval is None and few.share is None
     other = (lines(SIZES, 1000, 10, 0.2), lines(SIZES, 100000, 1, 0.2))
     assert crossover(*other, interval=False).interval is None
+    enough = crossover(*other)
+    assert enough.interval.low < enough.size < enough.interval.high
+    assert 11000 in enough.interval
 
 
 def test_a_crossover_in_noise_has_no_interval():

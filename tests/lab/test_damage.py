@@ -137,21 +137,15 @@ WHOLE = everything()
 PLACES = places(WHOLE)
 
 
-@settings(max_examples=EXAMPLES)
-@given(st.sampled_from(PLACES), st.sampled_from(JUNK), st.sampled_from((False,) * 9 + (True,)))
-def test_junk_anywhere_ends_with_one_line(tmp_path_factory, path, junk, pictures):
-    folder = tmp_path_factory.getbasetemp()
-    (folder / "good.json").write_text(dumps(WHOLE))
-    (folder / "bad.json").write_text(text_of(changed(WHOLE, path, junk)))
-    run_all(folder, pictures)
+VALUES = st.sampled_from((*JUNK, *EXTREME))
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=2 * EXAMPLES)
 @given(
-    st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(EXTREME)), min_size=1, max_size=4),
+    st.lists(st.tuples(st.sampled_from(PLACES), VALUES), min_size=1, max_size=4),
     st.sampled_from((False,) * 9 + (True,)),
 )
-def test_extreme_values_anywhere_end_with_one_line(tmp_path_factory, changes, pictures):
+def test_damage_anywhere_ends_with_one_line(tmp_path_factory, changes, pictures):
     folder = tmp_path_factory.getbasetemp()
     (folder / "good.json").write_text(dumps(WHOLE))
     value = WHOLE
@@ -206,7 +200,6 @@ AGAIN = "make the file again with paraes-lab reproduce"
     [
         ((), 5, "lab: expected an object, found 5"),
         ((), {}, "lab.papers: is missing"),
-        (("papers",), "soares", "lab.papers: expected a list, found "),
         (("papers",), [], "lab.papers: expected at least one paper, found []"),
         (("papers",), ["nobody"], "lab.papers[0]: expected one of moreira-2026, "),
         (("papers",), ["soares"] * 2, "lab.papers: expected every paper once"),
@@ -215,21 +208,17 @@ AGAIN = "make the file again with paraes-lab reproduce"
         (("setting", "more"), 1, "lab.setting.more: is unknown to this version of paraes-lab"),
         (("setting", "cores"), 0, "lab.setting.cores: expected a whole number of at least 1"),
         (("setting", "quick"), 1, "lab.setting.quick: expected true or false, found 1"),
-        (("setting", "max_size"), 0, "lab.setting.max_size: expected a whole number of at least"),
         (("setting", "samples"), "7", "lab.setting.samples: expected a whole number, found "),
         (("setting", "min_time"), None, "lab.setting.min_time: expected a number, found null"),
         (("setting", "ranks"), [2, 1], "lab.setting.ranks[1]: expected a whole number of at least"),
         (("setting", "ranks"), [], "lab.setting.ranks: expected at least one number, found []"),
         (("device",), {"id": None}, "lab.device.name: is missing"),
         (("device", "is_cpu"), None, "lab.device.is_cpu: expected true or false, found null"),
-        (("device", "id"), 7, "lab.device.id: expected text, found 7"),
         (("device", "more"), 1, "lab.device.more: is unknown to this version of paraes-lab"),
         (("parts",), {}, "lab.parts: expected a list, found {}"),
         (("parts",), [], "lab.parts: expected parts with all 15 rows of results, found 0 rows"),
         (("parts", 1), 5, "lab.parts[1]: expected an object, found 5"),
         (("parts", 1, "papers"), None, "lab.parts[1].papers: expected a list, found null"),
-        (("parts", 1, "papers"), ["x"], "lab.parts[1].papers[0]: expected one of "),
-        (("parts", 1, "results"), None, "lab.parts[1].results: expected a list, found null"),
         (("parts", 1, "results"), [5], "lab.parts[1].results: expected the first of 15 rows"),
         (("parts", 1, "results"), [-1, 5], "lab.parts[1].results[0]: expected a whole number of"),
         (("parts", 1, "results"), [4, 5], "expected the first row to be 5, where the part before"),
@@ -269,12 +258,11 @@ def test_a_reproduction_older_than_ranks_is_read(fake, tmp_path):
 @pytest.mark.parametrize("papers", [["soares", "pousa-2011"], ["moreira-2026"], ["tybusch-2014"]])
 def test_damage_anywhere_in_a_reproduction_ends_with_one_line(fake, tmp_path, papers):
     whole = reproduction(fake, tmp_path, *papers)
-    values = st.sampled_from((*JUNK, *EXTREME))
     parts = [("lab", *path) for path in places(whole["lab"])]
     anywhere = st.sampled_from(parts) | st.sampled_from(places(whole))
 
     @settings(max_examples=max(8, EXAMPLES // 4))
-    @given(anywhere, values)
+    @given(anywhere, VALUES)
     def check(path: tuple, junk: Any) -> None:
         (tmp_path / "bad.json").write_text(text_of(changed(whole, path, junk)))
         line_of("report", tmp_path / "bad.json", "-o", tmp_path / "o.html")

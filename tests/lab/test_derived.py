@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from synthetic import CONTEXT, loaded, processes, row
+from synthetic import CONTEXT, loaded, processes, row, table
 
-from paraes.lab import analysis, derived
+from paraes.lab import derived
 from paraes.lab.configurations import group
 from paraes.lab.derived import (
     clock_of,
@@ -31,19 +31,17 @@ def test_cycles_that_the_processor_counted_win_over_the_clock():
 
 
 def test_report_has_what_the_processor_counted_or_why_not():
-    def roofs(*rows):
-        document = analysis.document(loaded(*rows))
-        return next(t for t in document.tables() if t.name == "roofs")
-
-    table = roofs(row(bytes=4000, counters=COUNTS), row(bytes=64, counters={"cycles": 0.0}))
-    names = [c.title for c in table.columns]
-    lines = [dict(zip(names, line, strict=True)) for line in table.rows]
+    rows = (row(bytes=4000, counters=COUNTS), row(bytes=64, counters={"cycles": 0.0}))
+    roofs = table(loaded(*rows), "roofs")
+    names = [c.title for c in roofs.columns]
+    lines = [dict(zip(names, line, strict=True)) for line in roofs.rows]
     assert lines[0]["cycles per byte, 95 %"] == pytest.approx(0.5)
     assert lines[0]["instructions per byte"] == pytest.approx(1.5)
     assert lines[0]["instructions per cycle"] == pytest.approx(3.0)
     assert lines[0]["cache misses per KiB"] == pytest.approx(8 / 4000 * 1024)
     assert isinstance(lines[1]["instructions per byte"], Missing)
-    none = roofs(row() | {"counters": None, "counters_reason": "the system does not allow it"})
+    not_allowed = {"counters": None, "counters_reason": "the system does not allow it"}
+    none = table(loaded(row() | not_allowed), "roofs")
     assert "instructions per byte" not in [c.title for c in none.columns]
     assert any("the system does not allow it" in note for note in none.notes)
 
@@ -57,12 +55,9 @@ def test_counts_of_a_configuration_are_medians_over_its_processes():
 
 
 def test_phase_shares_are_of_the_sum_of_measured_phases():
-    r = loaded(
-        row(timeline={"kernel": 300.0, "host_to_device": 100.0, "device_to_host": 100.0})
-    ).rows[0]
-    assert phase_shares(r) == pytest.approx(
-        {"kernel": 0.6, "host_to_device": 0.2, "device_to_host": 0.2}
-    )
+    phases = {"kernel": 300.0, "host_to_device": 100.0, "device_to_host": 100.0}
+    r = loaded(row(timeline=phases)).rows[0]
+    assert phase_shares(r) == pytest.approx({name: ns / 500 for name, ns in phases.items()})
     assert phase_shares(loaded(row()).rows[0]) == {}
 
 
@@ -151,16 +146,6 @@ def test_an_overlapped_copy_is_no_roof_of_a_row_without_overlap():
 PORTS = {"kernel": None, "key_expansion": None}
 
 
-def test_kernels_on_the_same_aes_units_share_a_port_limit():
-    rows = loaded(
-        row(ns=2000.0, kernel="armv8-eor3"),
-        row(ns=1000.0, kernel="armv8"),
-        row(ns=500.0, rival="ports-armv8", **PORTS),
-    ).rows
-    assert derived.percent_of_ports(rows[0], rows).value == pytest.approx(25.0)
-    assert derived.percent_of_ports(rows[1], rows).value == pytest.approx(50.0)
-
-
 def test_port_limit_is_of_the_same_kernel_key_size_threads_and_ranks():
     rows = loaded(
         row(ns=2000.0, kernel="vaes256", mode="gcm", direction="decrypt"),
@@ -170,7 +155,13 @@ def test_port_limit_is_of_the_same_kernel_key_size_threads_and_ranks():
         row(ns=1.0, rival="ports-vaes256", threads=2, **PORTS),
         row(ns=1.0, rival="ports-vaes256", key_bits=256, **PORTS),
         row(ns=1.0, rival="ports-vaes256", ranks=2, **PORTS),
+        # Two kernels on the same units share a limit.
+        row(ns=2000.0, kernel="armv8-eor3"),
+        row(ns=1000.0, kernel="armv8"),
+        row(ns=500.0, rival="ports-armv8", **PORTS),
     ).rows
+    shared = [derived.percent_of_ports(r, rows).value for r in rows[-3:-1]]
+    assert shared == pytest.approx([25.0, 50.0])
     known = derived.percent_of_ports(rows[0], rows)
     assert (known.value, known.why) == (pytest.approx(100 * 100 * 8 / 2000), "(ports-vaes256)")
     assert derived.percent_of_ports(rows[1], rows).value == 100.0

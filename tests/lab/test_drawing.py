@@ -66,13 +66,6 @@ def test_svg_of_a_page_has_only_variables_for_colours_and_ids_of_its_own(layout)
     assert {"c0", "c1", "ink" if layout is drawing.PHONE else "muted"} <= variables
 
 
-def test_every_variable_has_a_colour_in_both_themes():
-    light, dark = drawing.style(".figure").split("@media (prefers-color-scheme:dark)")
-    names = re.compile(r"--fig-(\w+):#[0-9a-f]{6};")
-    assert names.findall(light) == names.findall(dark)
-    assert set(names.findall(light)) == {name for name, _ in drawing.THEME.values()}
-
-
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_every_point_has_a_tooltip_with_value_and_interval(layout):
     root = svg_of(figure(line("a"), line("b", 3)), layout)
@@ -91,22 +84,6 @@ def test_every_line_is_named(layout, count):
         assert f"kernel{i}," in words
 
 
-def test_lines_are_named_where_they_end_if_there_is_room():
-    few = svg_of(figure(line("lower"), line("upper", 10)))
-    place = {"".join(t.itertext()): t for t in few.iter(f"{SVG}text")}
-    lower, upper = (place[name] for name in ("lower", "upper"))
-    assert float(upper.get("y")) < float(lower.get("y"))
-    assert float(lower.get("x")) > 0.6 * drawing.PAGE.width * drawing.POINTS
-    # In the colour of its line.
-    assert "--fig-c0" in lower.get("style") and "--fig-c1" in upper.get("style")
-    many = svg_of(figure(*[line(f"line{i}", 1 + i) for i in range(40)]))
-    assert all(
-        "--fig-ink" in t.get("style")
-        for t in many.iter(f"{SVG}text")
-        if "".join(t.itertext()).startswith("line")
-    )
-
-
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.floats(-50, 350), st.sampled_from([10.0, 20.0])), max_size=20))
 def test_names_do_not_overlap_and_keep_the_order_of_the_ends(wanted):
@@ -123,47 +100,24 @@ def test_names_do_not_overlap_and_keep_the_order_of_the_ends(wanted):
 
 def test_threads_are_marked_at_powers_of_two():
     axis = Axis("threads", "log", "count")
-    assert drawing.ticks(axis, 0.9, 8.5, 8) == [1, 2, 4, 8]
     assert drawing.ticks(axis, 0.9, 17, 8) == [1, 2, 4, 8, 16]
     assert drawing.ticks(axis, 0.8, 5000, 8) == [1, 4, 16, 64, 256, 1024, 4096]
-    series = line("a", xs=[1.0, 2.0, 4.0, 8.0])
-    texts = texts_of(svg_of(figure(series, x=axis, y=Axis("speedup", "log"))))
-    assert texts[:4] == ["1", "2", "4", "8"]
+    # An axis without a power of two has numbers all the same.
+    assert len(drawing.ticks(axis, 9.8, 15.2, 8)) >= 2
 
 
-def test_a_lone_roof_does_not_stretch_the_axis():
-    lines = [line("aes", 1), line("other", 3)]
-    roof = line("(memcpy)", 1e4, "roof")
-    alone = drawing._y_span(figure(*lines))
-    low, high = drawing._y_span(figure(*lines, roof))
-    assert low == pytest.approx(alone[0])
-    assert high < 1.5 * alone[1]
-    root = svg_of(figure(*lines, roof))
-    assert any(text.startswith("↑ (memcpy): 1050000") for text in texts_of(root))
-    titles = tooltips_of(root)
-    assert len(titles) == 2 * len(SIZES)  # the roof's points are out of sight
-
-
-def test_a_roof_just_above_the_lines_is_in_sight():
-    roof = line("(memcpy)", 3.5, "roof")
-    root = svg_of(figure(line("aes", 1), line("other", 3), roof))
-    titles = tooltips_of(root)
-    assert len(titles) == 3 * len(SIZES)
-    assert "(memcpy)" in texts_of(root)
-
-
-def test_a_roof_below_the_lines_stays_in_sight():
-    roof = line("(memcpy)", 0.01, "roof")
-    drawn = figure(line("aes", 1), line("other", 1.2), roof)
-    low, _ = drawing._y_span(drawn)
-    assert low <= min(roof.y)
-    titles = tooltips_of(svg_of(drawn))
-    assert len(titles) == 3 * len(SIZES)
-
-
-def test_an_axis_without_a_power_of_two_has_numbers_all_the_same():
-    assert len(drawing.ticks(Axis("threads", "log", "count"), 9.8, 15.2, 8)) >= 2
-    assert len(drawing.ticks(Axis("size", "log", "size"), 5e6, 7.7e6, 8)) >= 2
+@pytest.mark.parametrize(
+    ("factor", "in_sight"), [(0.01, True), (3.5, True), (1e4, False)], ids=["low", "near", "far"]
+)
+def test_a_roof_is_in_sight_unless_it_would_stretch_the_axis(factor, in_sight):
+    roof = line("(memcpy)", factor, "roof")
+    drawn = figure(line("aes", 1), line("other", 3), roof)
+    low, high = drawing._y_span(drawn)
+    assert (low <= min(roof.y) and max(roof.y) <= high) == in_sight
+    root = svg_of(drawn)
+    assert len(tooltips_of(root)) == (3 if in_sight else 2) * len(SIZES)
+    named = "(memcpy)" if in_sight else "↑ (memcpy): 1050000"
+    assert any(text.startswith(named) for text in texts_of(root))
 
 
 def test_times_have_units_in_ticks_and_tooltips():
@@ -235,30 +189,16 @@ def test_figures_of_papers_have_the_width_and_are_reproducible(kind, width):
 
 
 def test_shares_have_bars_with_names_and_tooltips():
-    series = [Series("copy", [0.0, 1.0], [80.0, 30.0]), Series("kernel", [0.0, 1.0], [20.0, 70.0])]
+    series = [Series("copy", [0.0, 1.0], [80.0, 30.0]), Series("kernel", [0.0, 1.0], [20.0, 65.0])]
+    series.append(Series("read", [1.0], [5.0]))  # which not all categories have
     drawn = figure(*series, form="stack", categories=["small", "large"], x=Axis("", "linear"))
     for layout in LAYOUTS.values():
         root = svg_of(drawn, layout)
         titles = {t.text for g in root.iter(f"{SVG}g") for t in g.findall(f"{SVG}title")}
-        assert titles == {"copy: 80 %", "kernel: 20 %", "copy: 30 %", "kernel: 70 %"}
+        assert titles == {"copy: 80 %", "kernel: 20 %", "copy: 30 %", "kernel: 65 %", "read: 5 %"}
         texts = texts_of(root)
-        assert {"small", "large", "copy", "kernel"} <= set(texts)
+        assert {"small", "large", "copy", "kernel", "read"} <= set(texts)
         assert any(text.endswith("80 %") for text in texts)
-
-
-def test_shares_of_categories_that_not_all_series_have():
-    """Several machines: each has phases of its own."""
-    series = [Series("read", [0.0], [40.0]), Series("kernel", [0.0, 1.0], [60.0, 10.0])]
-    series.append(Series("copy", [1.0], [90.0]))
-    drawn = figure(*series, form="stack", categories=["a cpu", "a gpu"], x=Axis("", "linear"))
-    root = svg_of(drawn)
-    titles = [t.text for g in root.iter(f"{SVG}g") for t in g.findall(f"{SVG}title")]
-    assert sorted(titles) == ["copy: 90 %", "kernel: 10 %", "kernel: 60 %", "read: 40 %"]
-
-
-def test_a_dollar_and_an_underscore_in_a_name_are_letters():
-    for name in ("$x$", "_hidden", "a $ b"):
-        assert name in texts_of(svg_of(figure(line(name))))
 
 
 def test_a_figure_without_usable_points_is_drawn():
@@ -289,21 +229,12 @@ def test_line_colours_contrast_with_the_background(colours, paper):
 # Machado, Oliveira and Fernandes 2009, severity 1: linear RGB as people see it without the cones
 # for long, middle or short waves.
 DEFICIENCIES = {
-    "protanopia": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
-    "deuteranopia": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "tritanopia": [
-        [1.255528, -0.076749, -0.178779],
-        [-0.078411, 0.930809, 0.147602],
-        [0.004733, 0.691367, 0.303900],
-    ],
+    "protanopia": [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216]
+    + [-0.003882, -0.048116, 1.051998],
+    "deuteranopia": [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413]
+    + [-0.011820, 0.042940, 0.968881],
+    "tritanopia": [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602]
+    + [0.004733, 0.691367, 0.303900],
 }
 
 
@@ -319,8 +250,8 @@ def lab(rgb):
 @pytest.mark.parametrize("colours", [drawing.LIGHT, drawing.DARK])
 def test_lines_are_told_apart_without_colour_vision(deficiency, colours):
     """Lines with the same marker differ in colour, also as colour-blind readers see it."""
-    series = Series("a", [], [])
-    seen = [lab(np.array(DEFICIENCIES[deficiency]) @ linear(colour)) for colour in colours]
+    series, matrix = Series("a", [], []), np.reshape(DEFICIENCIES[deficiency], (3, 3))
+    seen = [lab(matrix @ linear(colour)) for colour in colours]
     looks = [drawing.look(i, series) for i in range(12)]
     for a, b in itertools.combinations(range(12), 2):
         if looks[a]["marker"] == looks[b]["marker"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from synthetic import CONTEXT, loaded, merged, report, row
+from synthetic import CONTEXT, loaded, merged, report, row, table
 
 from paraes.lab import analysis, throughput
 from paraes.lab.document import Column, Missing, Paragraph, Section, Table, beside
@@ -18,34 +18,27 @@ NODE = CONTEXT | {
 }
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"cpu": "AMD EPYC 9654"},
-        {"cpu_id": "AuthenticAMD family 26 model 2 stepping 1"},
-        {"cores": 8},
-        {"memory_bytes": 64 * GIB},
-        {"hypervisor": "none"},
-        {"machine": "rack-7"},
-    ],
-)
-def test_machines_differ_in_model_cores_memory_hypervisor_or_name(change):
-    assert machine_of(NODE) != machine_of(NODE | change)
+OTHERS = [
+    {"cpu": "AMD EPYC 9654"},
+    {"cpu_id": "AuthenticAMD family 26 model 2 stepping 1"},
+    {"cores": 8},
+    {"memory_bytes": 64 * GIB},
+    {"hypervisor": "none"},
+    {"machine": "rack-7"},
+]
+SAME = [
+    {"microcode": "0x2"},
+    {"clock_hz": 1},
+    {"host": "other"},
+    {"kernel_release": "Linux 7"},
+    {"memory_bytes": 24 * GIB - 5_000_000},  # the system reserves a little
+    {"threads": 1},
+]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"microcode": "0x2"},
-        {"clock_hz": 1},
-        {"host": "other"},
-        {"kernel_release": "Linux 7"},
-        {"memory_bytes": 24 * GIB - 5_000_000},  # the system reserves a little
-        {"threads": 1},
-    ],
-)
-def test_a_machine_stays_itself_with_another_clock_microcode_or_system(change):
-    assert machine_of(NODE) == machine_of(NODE | change)
+@pytest.mark.parametrize("change", OTHERS + SAME)
+def test_machines_differ_in_model_cores_memory_hypervisor_or_name_alone(change):
+    assert (machine_of(NODE) == machine_of(NODE | change)) == (change in SAME)
 
 
 def test_a_name_identifies_the_machine_whatever_else_changed():
@@ -88,7 +81,7 @@ def test_two_machines_with_one_cpu_name_have_columns_of_their_own_in_a_report():
 
 def test_a_configuration_of_one_machine_is_missing_with_the_reason_on_the_other():
     report_of_two = two_machines(row(ns=500.0, bytes=1024, mode="ctr", kernel="ttable"))
-    rows = next(t for t in analysis.document(report_of_two).tables() if t.name == "rows")
+    rows = table(report_of_two, "rows")
     assert len(rows.rows) == 3
     missing = [cell for cell in rows.rows[0] if isinstance(cell, Missing)]
     assert {cell.reason for cell in missing} == {"not measured on this machine"}
@@ -102,29 +95,19 @@ def test_rows_of_two_machines_are_never_compared_with_each_other():
     assert not any(t.name == "scaling" for t in analysis.document(threads).tables())
 
 
-def test_figure_throughput_draws_both_machines():
-    figure = throughput.figure(two_machines())
-    assert {s.name for s in figure.series} == {f"reference, {FIRST}", f"reference, {SECOND}"}
-
-
-def test_figure_throughput_draws_two_programs_of_one_machine():
-    figure = throughput.figure(two_machines(**(NODE | {"git": "1234567890"})))
-    assert {s.name for s in figure.series} == {
-        "reference, unknown commit",
-        "reference, 1234567",
-    }
+def test_figure_throughput_draws_both_machines_and_both_programs_of_one():
+    for changes, names in (
+        ({}, {f"reference, {FIRST}", f"reference, {SECOND}"}),
+        (NODE | {"git": "1234567890"}, {"reference, unknown commit", "reference, 1234567"}),
+    ):
+        assert {s.name for s in throughput.figure(two_machines(**changes)).series} == names
 
 
 def test_figure_throughput_draws_every_row():
-    rows = [
-        row(mode="ctr", kernel="aesni"),
-        row(mode="ctr", kernel="aesni", ranks=2),
-        row(mode="ctr", kernel="aesni", threads=2),
-        row(mode="ctr", kernel="aesni", threads=2, executor="openmp"),
-        row(mode="ctr", kernel="aesni", device="cuda:0", threads=0, group_threads=128),
-        row(mode="ctr", kernel="aesni", device="cuda:0", threads=0, group_threads=256),
-    ]
-    rep = loaded(*rows)
+    gpu = {"device": "cuda:0", "threads": 0}
+    axes = [{}, {"ranks": 2}, {"threads": 2}, {"threads": 2, "executor": "openmp"}]
+    axes += [gpu | {"group_threads": n} for n in (128, 256)]
+    rep = loaded(*[row(mode="ctr", kernel="aesni", **own) for own in axes])
     assert {s.name for s in throughput.figure(rep).series} >= {"aesni", "aesni, 2 ranks"}
     assert sum(len(s.x) for s in throughput.figure(rep).series) == 4
     two = throughput.figure(rep, threads=2)
@@ -136,22 +119,18 @@ def test_the_clocks_and_microcodes_of_one_machine_stand_in_its_column():
         report(row(), **NODE, clock_hz=3.6e9, microcode="0x1"),
         report(row(), **NODE, clock_hz=3.7e9, microcode="0x2"),
     )
-    (table,) = [t for t in analysis.document(both).tables() if t.name == "machine"]
-    lines = {line[0]: line[1:] for line in table.rows}
+    lines = {line[0]: line[1:] for line in table(both, "machine").rows}
     assert lines["clock, as measured"] == ["3.6 to 3.7 GHz"]
     assert lines["microcode"] == ["0x1; 0x2"]
 
 
 def test_machines_of_one_label_keep_their_rows():
     named = report(row(ns=1.0, bytes=1024), machine="4 cores")
-    other = report(row(ns=2.0, bytes=1024), cpu=None, cores=4)
-    other["context"]["cpu"] = "4 cores"
-    other["context"]["cores"] = None
-    other["context"]["threads"] = None
+    other = report(row(ns=2.0, bytes=1024), cpu="4 cores", cores=None, threads=None)
     both = merged(named, other)
-    table = next(t for t in analysis.document(both).tables() if t.name == "machine")
-    assert [c.title for c in table.columns] == ["", "4 cores", "4 cores (2)"]
-    (line,) = next(t for t in analysis.document(both).tables() if t.name == "rows").rows
+    columns = table(both, "machine").columns
+    assert [c.title for c in columns] == ["", "4 cores", "4 cores (2)"]
+    (line,) = table(both, "rows").rows
     assert sum(isinstance(cell, Missing) for cell in line) == 0
 
 

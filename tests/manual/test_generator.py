@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BIN, BUILT, GENERATOR, MPI, TREE, help_of, names_of, run, verbs_of
+from support import BIN, BUILT, GENERATOR, TREE, help_of, names_of, run, verbs_of
 
 DATE = "2001-02-03"
 
@@ -60,18 +60,3 @@ class Generator(unittest.TestCase):
             if verb != "lab":  # it has a chapter of its own
                 for name in names_of(help_of(BIN, verb)):
                     self.assertRegex(part, rf"(?m)^- .*`{name}\b", verb)
-
-    def test_install_puts_every_file_where_it_belongs(self):
-        prefix = self.scratch / "prefix"
-        install = ["cmake", "--install", BUILT.parent, "--prefix", prefix, "--component"]
-        for component in ["runtime"] + (["mpi"] if MPI else []):
-            run(*install, component, check=True)
-        share = prefix / "share"
-        programs = ["paraes", "paraes-lab"] + (["paraes-mpi"] if MPI else [])
-        expected = {share / "bash-completion/completions" / name for name in programs}
-        expected |= {share / "zsh/site-functions" / f"_{name}" for name in programs}
-        expected |= {share / "fish/vendor_completions.d" / f"{name}.fish" for name in programs}
-        verbs = [v for v in verbs_of(help_of(BIN)) if v not in ("help", "version")]
-        pages = {*programs, *(f"paraes-{verb}" for verb in verbs)}
-        expected |= {share / "man/man1" / f"{name}.1" for name in pages}
-        self.assertEqual({path for path in share.rglob("*") if path.is_file()} & expected, expected)
