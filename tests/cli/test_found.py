@@ -242,6 +242,14 @@ class Update(FoundCase):
         line, = self.json_lines("encrypt", "--update", *KEY, "t/a")
         self.assertEqual(line["status"], "up to date")
 
+    def test_a_link_is_no_output_that_is_up_to_date(self):
+        self.make({"t/a": b"1"})
+        self.write("other", b"2")
+        self.set_time("other", self.time_of("t/a") + 60 * SECOND)
+        os.symlink("../other", self.path("t/a.paes"))
+        self.assertIn("t/a.paes", self.summary("encrypt", "--update", "-r", *KEY, "t", status=3))
+        self.assertEqual(self.read("other"), b"2")
+
     def test_an_input_is_not_its_own_output(self):
         self.make({"a.paes": b"1"})
         os.link(self.path("a.paes"), self.path("a"))

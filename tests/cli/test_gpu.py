@@ -38,6 +38,14 @@ class GpuFiles(Case):
     data = pattern(300_001)
     GIVEN = {"f": data, "k16": KEYS[128], "k32": KEYS[256]}
 
+    def test_openssl_opens_the_openssl_format_of_the_gpu(self):
+        self.write("p", b"word", 0o600)
+        flags = ["--format", "openssl", "--mode", "ctr", "--passphrase-file", "p", "--device", DEVICE]
+        self.ok("encrypt", *flags, "-o", "e", "f")
+        self.assertEqual(self.openssl("enc", "-d", "-aes-256-ctr", "-pbkdf2", "-pass", "file:p",
+                                      "-in", "e"), self.data)
+        self.assertEqual(self.ok("decrypt", *flags, "-c", "e"), self.data)
+
     def test_gpu_and_cpu_open_each_others_files_in_every_format(self):
         iv = ["--iv-hex", IV.hex()]
         cases = [(["--format", "paraes"], "k32"), (["--format", "c2sp"], "k32"),

@@ -52,6 +52,16 @@ class Recipients(RecipientsCase):
         part = self.ok("decrypt", *OPEN, "--offset", "20000", "--length", "9", "-c", "f.paes")
         self.assertEqual(part, data[20000:20009])
 
+    def test_salvage(self):
+        data = pattern(40_000)
+        sealed = self.seal(data)
+        end = PREFACE + wrap_bytes(sealed) + HEADER
+        # Damage in the second segment, and a length that no message has.
+        for message in (flipped(sealed, end + 16400 + 5), sealed[:end + 16400 + 7]):
+            self.write("f.paes", message)
+            self.exits(3, "decrypt", "-f", *OPEN, "--salvage", "f.paes")
+            self.assertEqual(self.read("f")[:16384], data[:16384])
+
     def test_recipients_file_holds_several(self):
         self.write("team.txt", f"# the team\n{self.me}\n\n{self.you}\n".encode())
         self.write("f", b"data")

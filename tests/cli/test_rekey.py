@@ -24,7 +24,6 @@ from support import (
 )
 
 CHEAP = ["--scrypt-log2n", "2"]
-SIZES = (0, 1, 16383, 16384, 16385, 300_000, 5_000_000)
 
 
 class RekeyCase(RecipientsCase):

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 
 namespace paraes::cli {
@@ -31,6 +32,18 @@ TEST(Sizes, RatesHaveTheUnitsOfAmounts) {
   EXPECT_EQ(format_rate(999.6), "1.00 kB/s");
   EXPECT_EQ(format_rate(1.25e9), "1.25 GB/s");
   EXPECT_EQ(format_rate(1e300), "9.00 EB/s");
+}
+
+TEST(Sizes, SuffixesAreBinaryOrDecimal) {
+  std::uint64_t binary = 1;
+  std::uint64_t decimal = 1;
+  for (const std::string unit : {"K", "M", "G", "T"}) {
+    binary *= 1024;
+    decimal *= 1000;
+    EXPECT_EQ(parse_size("3" + unit, "--n"), 3 * binary);
+    EXPECT_EQ(parse_size("3" + unit + "iB", "--n"), 3 * binary);
+    EXPECT_EQ(parse_size("3" + (unit == "K" ? "k" : unit) + "B", "--n"), 3 * decimal);
+  }
 }
 
 TEST(Sizes, SizesHaveBinaryUnits) {
