@@ -269,7 +269,7 @@ void add_info(CLI::App& app, int& status) {
   verb->callback([options, &status] {
     default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
     const Plan plan = plan_of(*options);
-    hide_descriptors(options->keys);
+    if (options->keys.starts_programs()) hide_descriptors(options->keys);
     warn_of_open_files(secret_files(options->keys));
     const std::string name = input_name(options->inputs[0]);
     Info info;

@@ -58,6 +58,11 @@ struct KeyOptions {
   [[nodiscard]] std::vector<std::string> sources() const;
   // The one that was given, for messages; "the terminal" without one.
   [[nodiscard]] std::string source() const;
+  // Whether a program is started: a command, or age.
+  [[nodiscard]] bool starts_programs() const {
+    return !key_command.empty() || !passphrase_command.empty() || !recipients.empty() ||
+           !recipients_files.empty() || !identities.empty();
+  }
   // Whether the user is asked for the secret.
   [[nodiscard]] bool asks() const { return ask || sources().empty(); }
 };

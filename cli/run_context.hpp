@@ -29,7 +29,9 @@ struct RunContext {
               given_options.remove) {
     for (const KeyOptions* keys : {&given_options.keys, &given_options.to}) {
       check_passphrase_fd(given_options, *keys, given_plan.verb);
-      hide_descriptors(*keys);
+      if (given_options.keys.starts_programs() || given_options.to.starts_programs()) {
+        hide_descriptors(*keys);
+      }
     }
   }
 

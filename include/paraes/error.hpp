@@ -27,7 +27,12 @@ class PARAES_EXPORT InvalidArgument : public Error {
 // An output exists already, and the caller did not allow that it is replaced.
 class PARAES_EXPORT TargetExists : public InvalidArgument {
  public:
-  using InvalidArgument::InvalidArgument;
+  explicit TargetExists(const std::string& what, std::string path = {})
+      : InvalidArgument(what), path_(std::move(path)) {}
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }  // as of IoError
+
+ private:
+  std::string path_;
 };
 
 // No kernel of the device has the requested name. The message lists the kernels.
@@ -164,11 +169,15 @@ class PARAES_EXPORT WrongKey : public Error {
 // The operating system reported an error, code() (an errno), or a file changed while it was read.
 class PARAES_EXPORT IoError : public Error {
  public:
-  IoError(const std::string& what, int code) : Error(what), code_(code) {}
+  IoError(const std::string& what, int code, std::string path = {})
+      : Error(what), code_(code), path_(std::move(path)) {}
   [[nodiscard]] int code() const noexcept { return code_; }
+  // The file, by the name that the message has; empty if the error is of no file.
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
   int code_;
+  std::string path_;
 };
 
 }  // namespace paraes

@@ -21,6 +21,10 @@ nb::object make(const char* name, const std::string& text) {
   return nb::borrow(exceptions).attr(name)(text_of(text));
 }
 
+nb::object file_error(int code, const char* text, const std::string& path) {
+  return nb::borrow(exceptions).attr("_file_error")(code, text_of(text), text_of(path));
+}
+
 void set(const nb::object& error) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
@@ -38,9 +42,9 @@ void translate(const std::exception_ptr& pending, void*) {
   } catch (const WrongKey& error) {
     set(make("WrongKey", error.what()));
   } catch (const IoError& error) {
-    set(nb::borrow(exceptions).attr("_file_error")(error.code(), text_of(error.what())));
+    set(file_error(error.code(), error.what(), error.path()));
   } catch (const TargetExists& error) {
-    set(nb::borrow(exceptions).attr("_file_error")(EEXIST, text_of(error.what())));
+    set(file_error(EEXIST, error.what(), error.path()));
   } catch (const InvalidArgument& error) {
     set(make("InvalidArgument", error.what()));
   } catch (const Unavailable& error) {

@@ -179,7 +179,7 @@ nb::object rekey_file(nb::handle file_path, bool new_key, bool verify, const nb:
       throw IoError(path +
                         ": it is locked: another process works on it; try again when that has "
                         "ended",
-                    EWOULDBLOCK);
+                    EWOULDBLOCK, path);
     }
     blaming_changes(source, [&] {
       Secrets::Opened old = call.secrets.open_header(source);

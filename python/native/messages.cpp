@@ -273,10 +273,11 @@ std::optional<OpenedFile> plain_file(const nb::object& file) {
     raw = file.attr("raw");
   }
   if (!raw.type().is(io.attr("FileIO"))) return std::nullopt;
-  if (nb::cast<std::int64_t>(file.attr("tell")()) != 0) return std::nullopt;
+  if (number_returned(file.attr("tell")(), "tell") != 0) return std::nullopt;
   if (type.is(io.attr("BufferedRandom"))) file.attr("flush")();
   OpenedFile opened;
-  opened.path = nb::repr(file).c_str();
+  const nb::object name = file.attr("name");
+  opened.path = PyUnicode_Check(name.ptr()) ? path_of(name) : nb::repr(file).c_str();
   opened.descriptor = Descriptor(fcntl(nb::cast<int>(raw.attr("fileno")()), F_DUPFD_CLOEXEC, 3));
   if (opened.descriptor.get() < 0 || fstat(opened.descriptor.get(), &opened.status) != 0 ||
       !opened.is_regular()) {
@@ -302,7 +303,7 @@ nb::object open_reader(nb::object file, const nb::dict& options) {
   } else if (!nb::hasattr(file, "read") && !nb::hasattr(file, "readinto")) {
     throw nb::type_error("file: a path or a binary file object is required");
   } else {
-    const bool seeks = nb::hasattr(file, "seekable") && nb::cast<bool>(file.attr("seekable")());
+    const bool seeks = nb::hasattr(file, "seekable") && nb::bool_(file.attr("seekable")());
     if (seeks) opened = plain_file(file);
     if (!opened) {
       in_threads = false;
@@ -389,14 +390,19 @@ nb::object open_writer(nb::object file, bool exclusive, const nb::dict& options)
     writer = std::make_unique<Writer>(
         [target, is_raw](MutableBytes data) {
           const nb::gil_scoped_acquire held;
-          while (!data.empty()) {
-            const nb::object view = nb::steal(
-                PyMemoryView_FromMemory(reinterpret_cast<char*>(data.data()),
-                                        static_cast<Py_ssize_t>(data.size()), PyBUF_READ));
-            if (!view.is_valid()) nb::raise_python_error();
-            const nb::object n = target->attr("write")(view);
-            view.attr("release")();
-            data = data.subspan(written_bytes(n, data.size(), is_raw));
+          // bytes, because the file object may keep a view: asyncio's transports do.
+          NewBytes copy(data.size());
+          std::copy(data.begin(), data.end(), copy.span().begin());
+          const nb::object bytes = copy.take();
+          nb::object rest = nb::steal(PyMemoryView_FromObject(bytes.ptr()));
+          if (!rest.is_valid()) nb::raise_python_error();
+          std::size_t left = data.size();
+          while (left != 0) {
+            const std::size_t n = written_bytes(target->attr("write")(rest), left, is_raw);
+            left -= n;
+            rest = nb::steal(PySequence_GetSlice(rest.ptr(), static_cast<Py_ssize_t>(n),
+                                                 static_cast<Py_ssize_t>(n + left)));
+            if (!rest.is_valid()) nb::raise_python_error();
           }
         },
         Message(secrets->new_message(), execution), where.threads);

@@ -71,7 +71,7 @@ std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets
   if (is_there && !options.overwrite) {
     const char* const advice =
         options.input == nullptr ? "" : "; pass overwrite=True to replace it";
-    throw IoError(path + ": it exists already" + advice, EEXIST);
+    throw IoError(path + ": it exists already" + advice, EEXIST, path);
   }
   FileSink::Options sink;
   sink.overwrite = is_there;
@@ -108,7 +108,7 @@ void commit_replacement(FileSink& sink, const OpenedFile& file) {
     throw IoError(file.path + ": it was " + how +
                       " while its contents were read; that was left as it is: try again when no "
                       "other program works on the file",
-                  EIO);
+                  EIO, file.path);
   }
   sink.commit();
 }

@@ -1,50 +1,28 @@
 #include "python/native/streams.hpp"
 
+#include <cstring>
+
 namespace paraes::python {
 namespace {
 
-// A memoryview of memory that belongs to this module. It is released before the memory goes, so
-// that a file object that kept it finds it invalid.
-class View {
- public:
-  explicit View(MutableBytes memory)
-      : view_(nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(memory.data()),
-                                                static_cast<Py_ssize_t>(memory.size()),
-                                                PyBUF_WRITE))) {
-    if (!view_.is_valid()) nb::raise_python_error();
-  }
-  ~View() {
-    try {
-      view_.attr("release")();
-    } catch (nb::python_error& error) {
-      error.discard_as_unraisable("paraes: a file object keeps a buffer that was lent to it");
-    }
-  }
-  View(const View&) = delete;
-  View& operator=(const View&) = delete;
-
-  [[nodiscard]] const nb::object& object() const noexcept { return view_; }
-
- private:
-  nb::object view_;
-};
-
 // Fills `buffer` with what file.readinto or file.read gives, and returns how many bytes came: fewer
 // only at the end. Needs the GIL.
-std::size_t read_file(const nb::object& file, MutableBytes buffer) {
+std::size_t read_file(const nb::object& file, LentMemory& memory, MutableBytes buffer) {
+  constexpr std::size_t most_at_once = std::size_t{1} << 20;
   std::size_t done = 0;
   const bool reads_into = nb::hasattr(file, "readinto");
   while (done < buffer.size()) {
-    const MutableBytes rest = buffer.subspan(done);
+    const MutableBytes rest = buffer.subspan(done, std::min(buffer.size() - done, most_at_once));
     std::size_t n = 0;
     if (reads_into) {
-      const View view(rest);
-      const nb::object read = file.attr("readinto")(view.object());
+      const nb::object view = memory.lend(rest.size());
+      const nb::object read = file.attr("readinto")(view);
       if (read.is_none()) {
         throw IoError("the file object has no data now: it must block until there is some", EAGAIN);
       }
-      n = nb::cast<std::size_t>(read);
+      n = static_cast<std::size_t>(number_returned(read, "readinto"));
       if (n > rest.size()) throw IoError("the file object says that it read too much", EIO);
+      std::copy_n(memory.bytes().begin(), n, rest.begin());
     } else {
       const nb::object read = file.attr("read")(rest.size());
       if (read.is_none()) {
@@ -63,16 +41,55 @@ std::size_t read_file(const nb::object& file, MutableBytes buffer) {
 
 }  // namespace
 
+std::uint64_t number_returned(nb::handle value, const char* method) {
+  const auto refuse = [&](const std::string& what) {
+    throw nb::type_error((std::string(method) + "() of the file object returned " + what +
+                          ": it has to return a number of bytes")
+                             .c_str());
+  };
+  if (PyIndex_Check(value.ptr()) == 0) {
+    refuse(std::string("an object of type '") + nb::inst_name(value).c_str() + "'");
+  }
+  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  if (!number.is_valid()) nb::raise_python_error();
+  int overflow = 0;
+  const long long found = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (found < 0 || overflow != 0) refuse(nb::repr(number).c_str());
+  return static_cast<std::uint64_t>(found);
+}
+
+nb::object LentMemory::lend(std::size_t bytes) {
+  const bool is_kept = memory_.is_valid() && Py_REFCNT(memory_.ptr()) > 1;
+  if (!memory_.is_valid() || is_kept || this->bytes().size() < bytes) {
+    memory_.reset();
+    memory_ = nb::steal(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes)));
+    if (!memory_.is_valid()) nb::raise_python_error();
+    // It is not, and could have been anybody's.
+    std::memset(PyByteArray_AsString(memory_.ptr()), 0, bytes);
+  }
+  const nb::object all = nb::steal(PyMemoryView_FromObject(memory_.ptr()));
+  if (!all.is_valid()) nb::raise_python_error();
+  nb::object view = nb::steal(PySequence_GetSlice(all.ptr(), 0, static_cast<Py_ssize_t>(bytes)));
+  if (!view.is_valid()) nb::raise_python_error();
+  return view;
+}
+
+Bytes LentMemory::bytes() const {
+  return {reinterpret_cast<const std::uint8_t*>(PyByteArray_AsString(memory_.ptr())),
+          static_cast<std::size_t>(PyByteArray_Size(memory_.ptr()))};
+}
+
 FileObjectSource::FileObjectSource(nb::object file)
     : file_(std::move(file)), name_(nb::repr(file_).c_str()) {
-  begin_ = nb::cast<std::uint64_t>(file_.attr("tell")());
-  const auto end = nb::cast<std::uint64_t>(file_.attr("seek")(0, 2));
+  begin_ = number_returned(file_.attr("tell")(), "tell");
+  const std::uint64_t end = number_returned(file_.attr("seek")(0, 2), "seek");
   file_.attr("seek")(begin_);
   size_ = end - std::min(begin_, end);
 }
 
 FileObjectSource::~FileObjectSource() {
   const nb::gil_scoped_acquire held;
+  memory_ = {};
   file_.reset();
 }
 
@@ -86,17 +103,18 @@ std::size_t FileObjectSource::read_at(std::uint64_t offset, MutableBytes buffer)
   const std::lock_guard lock(mutex_);
   const nb::gil_scoped_acquire held;
   file_.attr("seek")(begin_ + offset);
-  return read_file(file_, buffer);
+  return read_file(file_, memory_, buffer);
 }
 
 StreamObjectSource::~StreamObjectSource() {
   const nb::gil_scoped_acquire held;
+  memory_ = {};
   file_.reset();
 }
 
 std::size_t StreamObjectSource::read(MutableBytes buffer) {
   const nb::gil_scoped_acquire held;
-  return read_file(file_, buffer);
+  return read_file(file_, memory_, buffer);
 }
 
 }  // namespace paraes::python

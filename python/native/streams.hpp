@@ -11,6 +11,23 @@
 
 namespace paraes::python {
 
+// The number of bytes that a method of a file object returned. Raises TypeError, which names the
+// method, for anything but an int that is not negative.
+[[nodiscard]] std::uint64_t number_returned(nb::handle value, const char* method);
+
+// Memory that is lent to file objects. They may keep views of it: these keep the memory alive, and
+// see no later contents. Needs the GIL.
+class LentMemory {
+ public:
+  // A writable memoryview of `bytes` bytes of memory that nobody else has a view of.
+  [[nodiscard]] nb::object lend(std::size_t bytes);
+  // What is in it.
+  [[nodiscard]] Bytes bytes() const;
+
+ private:
+  nb::object memory_;  // a bytearray
+};
+
 // Bytes that stay where they are.
 class MemorySource final : public PositionalSource {
  public:
@@ -57,6 +74,7 @@ class FileObjectSource final : public PositionalSource {
 
  private:
   mutable std::mutex mutex_;
+  mutable LentMemory memory_;
   nb::object file_;
   std::uint64_t begin_ = 0;
   std::uint64_t size_ = 0;
@@ -77,6 +95,7 @@ class StreamObjectSource final : public Source {
 
  private:
   nb::object file_;
+  LentMemory memory_;
 };
 
 }  // namespace paraes::python

@@ -61,7 +61,8 @@ class InvalidArgument(Error, ValueError):
 
 
 class FileError(Error, OSError):
-    """The system reported an error, `errno`, or a file changed while it was read."""
+    """The system reported an error, `errno`, or a file changed while it was read. `filename` is its
+    path; None for file objects."""
 
     def __str__(self) -> str:
         return str(self.args[1]) if len(self.args) > 1 else super().__str__()
@@ -70,7 +71,7 @@ class FileError(Error, OSError):
         # pickle finds a class by its name, and those below all have the name FileError.
         if self.errno is None:
             return super().__reduce__()
-        return _file_error, (self.errno, self.strerror), self.__dict__ or None
+        return _file_error, (self.errno, self.strerror, self.filename or ""), self.__dict__ or None
 
 
 class Unavailable(Error):
@@ -118,7 +119,10 @@ for _class in (_NotFound, _Exists, _NotPermitted, _IsFolder):
 del _class
 
 
-def _file_error(code: int, text: str) -> FileError:
+def _file_error(code: int, text: str, path: str = "") -> FileError:
     """The exception for an errno. The module _native calls it."""
     # Always with an errno, so that errno and strerror are set.
-    return _CLASSES.get(code, FileError)(code, text or _os.strerror(code))
+    error = _CLASSES.get(code, FileError)(code, text or _os.strerror(code))
+    if path:
+        error.filename = path
+    return error

@@ -128,7 +128,7 @@ IoError io_error(std::string_view name, std::string_view verb, int code) {
   if (code == EDQUOT) text += "; delete files, or write where you have no quota or a larger one";
   if (code == EFBIG)
     text += "; the limit of the file system or of the shell (ulimit -f) is too low";
-  return {text, code};
+  return {text, code, std::string(name)};
 }
 
 mode_t permissions(int descriptor, const struct stat& status) noexcept {

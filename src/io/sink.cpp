@@ -130,8 +130,9 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
 
 [[noreturn]] void fail_to_replace(const std::string& shown) {
   throw TargetExists(shown +
-                     ": it appeared while its contents were written and was not replaced: try "
-                     "again, or choose another output");
+                         ": it appeared while its contents were written and was not replaced: try "
+                         "again, or choose another output",
+                     shown);
 }
 
 enum class Named { yes, no, unknown };  // unknown: errno is set
@@ -236,7 +237,8 @@ void FileSink::check_target() const {
     return;
   }
   if (!options_.overwrite) {
-    throw TargetExists(shown_ + ": it exists already and was not replaced: choose another output");
+    throw TargetExists(shown_ + ": it exists already and was not replaced: choose another output",
+                       shown_);
   }
   if (S_ISDIR(status.st_mode)) posix::fail("write", shown_, EISDIR);
 }
@@ -382,7 +384,7 @@ void FileSink::keep_owner() {
     throw IoError(shown_ + ": cannot keep its owner and group (" +
                       std::generic_category().message(error) +
                       "), and would lock them out: it takes its owner, or root",
-                  error);
+                  error, shown_);
   }
 }
 
@@ -455,7 +457,7 @@ void FileSink::give_name() {
     case Named::no:
       throw IoError(shown_ + ": cannot write it: its temporary file " + temporary() +
                         " was removed; try again when no other process writes this file",
-                    EIO);
+                    EIO, shown_);
     case Named::unknown:
       posix::fail("write", shown_, errno);
   }
@@ -486,7 +488,7 @@ SharedSink::SharedSink(const std::string& path, std::string name)
       write_back_(std::make_unique<posix::WriteBack>()) {
   if (descriptor_.get() < 0) {
     const IoError error = io_error(path, "open", errno);
-    throw IoError(name_ + ": its temporary file " + error.what(), error.code());
+    throw IoError(name_ + ": its temporary file " + error.what(), error.code(), name_);
   }
 }
 

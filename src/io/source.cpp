@@ -100,7 +100,7 @@ namespace {
 [[noreturn]] void fail_changed(std::string_view name, const char* how) {
   throw IoError(
       std::string(name) + ": it " + how + " while it was read: try again when nothing writes to it",
-      EIO);
+      EIO, std::string(name));
 }
 
 void check_version(int descriptor, const FileVersion& opened, std::string_view name) {
