@@ -87,9 +87,9 @@ int run_lab(char** arguments) {
       return exit_done;
     }
     say("the laboratory is not installed: paraes-lab is neither beside paraes nor in an absolute "
-        "folder of "
-        "PATH; install "
-        "it with `./quickstart --with lab` or `pip install '.[lab]'` in the source tree");
+        "folder of PATH; install it with `./quickstart --with lab` or `pip install '.[lab]'` in "
+        "the "
+        "source tree");
     return exit_failed;
   }
   // paraes-lab measures this executable, unless the user chose another one.

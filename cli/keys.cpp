@@ -327,6 +327,13 @@ std::string KeyOptions::source() const {
 
 bool has_secret_on_stdin(const KeyOptions& options) {
   const auto paths = paths_of_secrets(options);
+  struct stat secret = {};
+  struct stat own = {};
+  // Under another number, it is the same pipe.
+  if (options.passphrase_fd && fstat(*options.passphrase_fd, &secret) == 0 &&
+      fstat(STDIN_FILENO, &own) == 0 && FileId(secret) == FileId(own)) {
+    return true;
+  }
   return !secret_on_stdin(options).empty() ||
          std::any_of(paths.begin(), paths.end(), leads_to_standard_input);
 }
@@ -335,8 +342,11 @@ void hide_descriptors(const KeyOptions& options) {
   const auto hide = [](int descriptor) {
     if (descriptor > STDERR_FILENO) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   };
-  if (options.passphrase_fd) hide(*options.passphrase_fd);
   std::vector<FileId> secrets;
+  if (options.passphrase_fd) {
+    struct stat status = {};
+    if (fstat(*options.passphrase_fd, &status) == 0) secrets.emplace_back(status);
+  }
   for (const std::string& path : paths_of_secrets(options)) {
     struct stat status = {};
     if (stat(path.c_str(), &status) == 0) secrets.emplace_back(status);

@@ -223,7 +223,6 @@ const SecretBytes& MessageFactory::passphrase() {
         plan_.format == Format::openssl ? PassphraseRule::openssl : PassphraseRule::whole;
     passphrase_ = load_passphrase(keys_, rule, reading());
     known_.add_passphrase(passphrase_->span(), keys_.source());
-    if (rule == PassphraseRule::openssl) known_.add_first_line(passphrase_->span(), keys_.source());
   });
   return *passphrase_;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "paraes/error.hpp"
+#include "paraes/keys.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -62,11 +63,29 @@ std::optional<std::string> ProtectedFiles::secret_in(const Folder& folder, const
   const Descriptor file(
       openat(folder.descriptor(), name.c_str(),
              O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | (follow ? 0 : O_NOFOLLOW)));
-  return file.get() < 0 ? std::nullopt : known_.find_in(file.get());
+  if (file.get() >= 0) return known_.find_in(file.get());
+  const bool is_hidden = errno == EACCES || errno == EPERM;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  // As of a key that only root reads, through sudo.
+  if (is_hidden && known_.may_be_in(size, KnownSecrets::Part::all) && size <= max_key_file_bytes) {
+    throw InvalidArgument(fmt::format(
+        "{}: it cannot be read, and has a size that a secret of this run could have: it "
+        "is neither replaced nor removed; write elsewhere, or move it",
+        name));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> ProtectedFiles::secret_at(const Place& place) const {
+  try {
+    return secret_in(*place.open_folder(), place.name(), place.follow);
+  } catch (const IoError&) {
+    return std::nullopt;  // the folder is no longer there
+  }
 }
 
 void ProtectedFiles::check_input_contents(const Place& place, const std::string& found_as) const {
-  const auto flag = secret_in(*place.open_folder(), place.name(), place.follow);
+  const auto flag = secret_at(place);
   if (!flag) return;
   throw InvalidArgument(
       fmt::format("{}: it holds the secret of {}, and --rm would remove it; leave it out{} or move "
@@ -88,16 +107,17 @@ namespace {
 
 void ProtectedFiles::check_target_contents(const Place& place, const std::string& input,
                                            const std::string& found_as) const {
-  if (const auto flag = secret_in(*place.open_folder(), place.name(), place.follow)) {
+  if (const auto flag = secret_at(place)) {
     refuse_target(place.shown, *flag, input, found_as);
   }
 }
 
 void ProtectedFiles::check_output_contents(const std::string& input) const {
-  // Its own descriptor may be for writing alone, as one of >>.
+  // Its own descriptor may be for writing alone, as one of >>. A log may have a secret among other
+  // lines: it is written on, and loses nothing.
   const Descriptor again(open("/dev/fd/1", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (again.get() < 0) return;
-  if (const auto flag = known_.find_in(again.get())) {
+  if (const auto flag = known_.find_in(again.get(), KnownSecrets::Part::all)) {
     refuse_target("standard output", *flag, input, {});
   }
 }

@@ -57,6 +57,7 @@ class ProtectedFiles {
   // The same for standard output.
   void check_output_contents(const std::string& input) const;
   // The flag of the secret that a file holds; nullopt if it holds none, or is not there.
+  // Throws InvalidArgument for one that this user cannot read, and that has the size of a secret.
   [[nodiscard]] std::optional<std::string> secret_in(const Folder& folder, const std::string& name,
                                                      bool follow) const;
 
@@ -71,6 +72,7 @@ class ProtectedFiles {
                 const struct stat* replaced);
 
  private:
+  [[nodiscard]] std::optional<std::string> secret_at(const Place& place) const;
   [[nodiscard]] const SecretFile* find_secret(const struct stat& status) const;
   void check_target(const struct stat& status, const std::string& shown) const;
 

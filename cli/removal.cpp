@@ -104,7 +104,7 @@ std::optional<std::string> remove_source(const Place& source,
     if (unlinkat(folder.descriptor(), name.c_str(), 0) != 0) {
       return io_error(source.shown, "remove", errno).what();
     }
-  } catch (const IoError& error) {
+  } catch (const Error& error) {
     return not_removed(error.what());
   }
   return std::nullopt;

@@ -108,7 +108,7 @@ class Turns {
     explicit Turn(Turns& turns) : turns_(turns) {}
     ~Turn() {
       turns_.thread_ = std::thread::id();
-      turns_.mutex_->unlock();
+      turns_.mutex_.unlock();
     }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
@@ -118,24 +118,20 @@ class Turns {
   };
 
   // Raises RuntimeError if this thread has a turn already: a signal handler, a finalizer or a file
-  // object calls the object that has called it.
+  // object calls the object that has called it. Throws WrongProcess in a child that was forked
+  // during a call of another thread: what that was changing is in no state to go on from.
   [[nodiscard]] Turn take() {
-    if (!process_.is_this()) {
-      // The thread that had the turn when the process was forked does not exist here.
-      static_cast<void>(mutex_.release());
-      mutex_ = std::make_unique<std::mutex>();
-      was_interrupted_ = thread_.load() != std::thread::id();
-      thread_ = std::thread::id();
-      process_ = OwnerProcess();
+    if (was_interrupted()) {
+      throw WrongProcess("another thread was using this object when the process was forked");
     }
     if (thread_.load() == std::this_thread::get_id()) {
       PyErr_SetString(PyExc_RuntimeError,
                       "reentrant call: another call of this object is not over");
       nb::raise_python_error();
     }
-    if (!mutex_->try_lock()) {
+    if (!mutex_.try_lock()) {
       const nb::gil_scoped_release released;
-      mutex_->lock();
+      mutex_.lock();
     }
     thread_ = std::this_thread::get_id();
     return Turn(*this);
@@ -149,15 +145,34 @@ class Turns {
     return call();
   }
 
-  // Whether a call was going on when this process was forked: what it was changing cannot be used,
-  // nor destroyed.
-  [[nodiscard]] bool was_interrupted() const noexcept { return was_interrupted_; }
+  // Whether a call of a thread that does not exist here was going on when this process was forked.
+  // What it was changing can neither be used nor destroyed.
+  [[nodiscard]] bool was_interrupted() noexcept {
+    if (!process_.is_this()) {
+      const std::thread::id thread = thread_.load();
+      interrupted_ =
+          interrupted_ || (thread != std::thread::id() && thread != std::this_thread::get_id());
+      process_ = OwnerProcess();
+    }
+    return interrupted_;
+  }
+
+  // For destructors: destroys what `member` holds, unless a call was interrupted.
+  template <class T>
+  void destroy(std::unique_ptr<T>& member) noexcept {
+    if (was_interrupted()) {
+      static_cast<void>(member.release());
+      return;
+    }
+    const nb::gil_scoped_release released;
+    member.reset();
+  }
 
  private:
-  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
+  std::mutex mutex_;
   std::atomic<std::thread::id> thread_;  // whose turn it is
   OwnerProcess process_;
-  bool was_interrupted_ = false;
+  bool interrupted_ = false;
 };
 
 // Throws InvalidArgument if the argument `buf` has fewer than `bytes` bytes.

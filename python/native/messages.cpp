@@ -77,7 +77,7 @@ class PlainReader {
         reader_(std::make_unique<Reader>(std::move(source), std::move(message), where.threads,
                                          in_threads)),
         size_(reader_->size()) {}
-  ~PlainReader() { close(); }
+  ~PlainReader() { turns_.destroy(reader_); }
 
   std::size_t readinto(std::uint64_t offset, nb::handle object) {
     const Buffer buffer(object, "buffer", Buffer::write);
@@ -121,7 +121,7 @@ class StreamReader {
         sealed_(std::in_place, chunk_bytes) {}
   ~StreamReader() {
     if (plain_) secure_zero(plain_->data(), plain_->size());
-    turns_([&] { source_.reset(); });
+    turns_.destroy(source_);
   }
 
   std::size_t readinto(nb::handle object) {
@@ -139,7 +139,7 @@ class StreamReader {
   // As many bytes as are authenticated, at least one unless the message ends.
   std::size_t read(MutableBytes out) {
     if (!source_) throw InvalidArgument("I/O operation on closed file");
-    if (failed_) throw IntegrityError("the message failed to authenticate before");
+    if (failed_) throw Error("an earlier read failed: open the file again");
     if (out.empty()) return 0;
     try {
       while (used_ == plain_bytes_ && !ended_) more();
@@ -203,7 +203,7 @@ class PlainWriter {
  public:
   PlainWriter(std::unique_ptr<Writer> writer, std::unique_ptr<Secrets> secrets, const Where& where)
       : use_(where), secrets_(std::move(secrets)), writer_(std::move(writer)) {}
-  ~PlainWriter() { abort(); }
+  ~PlainWriter() { turns_.destroy(writer_); }
 
   std::size_t write(nb::handle object) {
     const Buffer data(object, "data");
@@ -232,17 +232,12 @@ class PlainWriter {
     });
   }
   void abort() {
-    turns_([&] {
-      if (turns_.was_interrupted()) {
-        static_cast<void>(writer_.release());
-      } else {
-        writer_.reset();
-      }
-    });
+    if (turns_.was_interrupted()) return;  // the destructor leaves it alone
+    turns_([&] { writer_.reset(); });
   }
   // Whether there is something to end that this process has begun.
   [[nodiscard]] bool is_pending() {
-    return turns_([&] { return writer_ && writer_->is_ours(); });
+    return !turns_.was_interrupted() && turns_([&] { return writer_ && writer_->is_ours(); });
   }
 
  private:

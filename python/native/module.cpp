@@ -65,7 +65,7 @@ void after_fork_in_child() noexcept {
 }
 
 DeviceUse::DeviceUse(const Where& where)
-    : is_gpu_(where.device != "cpu" && where.device != "auto" && !where.device.empty()), owner_() {
+    : is_gpu_(where.device != "cpu" && where.device != "auto" && !where.device.empty()) {
   if (!is_gpu_) return;
   if (gpu_is_lost) refuse_gpu();
   gpu_was_used = true;

@@ -16,13 +16,15 @@ std::size_t read_file(const nb::object& file, LentMemory& memory, MutableBytes b
     std::size_t n = 0;
     if (reads_into) {
       const nb::object view = memory.lend(rest.size());
+      // As long as this exists, nobody can make the memory smaller.
+      const Buffer held(memory.owner(), "the memory of readinto()");
       const nb::object read = file.attr("readinto")(view);
       if (read.is_none()) {
         throw IoError("the file object has no data now: it must block until there is some", EAGAIN);
       }
       n = static_cast<std::size_t>(number_returned(read, "readinto"));
       if (n > rest.size()) throw IoError("the file object says that it read too much", EIO);
-      std::copy_n(memory.bytes().begin(), n, rest.begin());
+      std::copy_n(held.bytes().begin(), n, rest.begin());
     } else {
       const nb::object read = file.attr("read")(rest.size());
       if (read.is_none()) {
@@ -60,7 +62,8 @@ std::uint64_t number_returned(nb::handle value, const char* method) {
 
 nb::object LentMemory::lend(std::size_t bytes) {
   const bool is_kept = memory_.is_valid() && Py_REFCNT(memory_.ptr()) > 1;
-  if (!memory_.is_valid() || is_kept || this->bytes().size() < bytes) {
+  if (!memory_.is_valid() || is_kept ||
+      static_cast<std::size_t>(PyByteArray_Size(memory_.ptr())) < bytes) {
     memory_.reset();
     memory_ = nb::steal(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes)));
     if (!memory_.is_valid()) nb::raise_python_error();
@@ -72,11 +75,6 @@ nb::object LentMemory::lend(std::size_t bytes) {
   nb::object view = nb::steal(PySequence_GetSlice(all.ptr(), 0, static_cast<Py_ssize_t>(bytes)));
   if (!view.is_valid()) nb::raise_python_error();
   return view;
-}
-
-Bytes LentMemory::bytes() const {
-  return {reinterpret_cast<const std::uint8_t*>(PyByteArray_AsString(memory_.ptr())),
-          static_cast<std::size_t>(PyByteArray_Size(memory_.ptr()))};
 }
 
 FileObjectSource::FileObjectSource(nb::object file)

@@ -21,8 +21,8 @@ class LentMemory {
  public:
   // A writable memoryview of `bytes` bytes of memory that nobody else has a view of.
   [[nodiscard]] nb::object lend(std::size_t bytes);
-  // What is in it.
-  [[nodiscard]] Bytes bytes() const;
+  // What the view is of.
+  [[nodiscard]] const nb::object& owner() const noexcept { return memory_; }
 
  private:
   nb::object memory_;  // a bytearray

@@ -232,6 +232,33 @@ def _name_of(file: object) -> object:
     return file if isinstance(file, str | bytes | os.PathLike) else getattr(file, "name", None)
 
 
+class _Turns:
+    """Lets the calls of an object take turns, and refuses one from within another of its thread."""
+
+    def __init__(self) -> None:
+        self._new()
+
+    def _new(self) -> None:
+        # The thread that has it may take it again, as in a signal handler: a plain lock would wait.
+        self._lock = _thread.RLock()
+        self._taken = False
+        self._process = os.getpid()
+
+    def __enter__(self) -> None:
+        # In a child, a thread that does not exist there may hold the lock of the parent.
+        if self._process != os.getpid():
+            self._new()
+        self._lock.acquire()
+        if self._taken:
+            self._lock.release()
+            raise RuntimeError("reentrant call: another call of this object is not over")
+        self._taken = True
+
+    def __exit__(self, *_: object) -> None:
+        self._taken = False
+        self._lock.release()
+
+
 class DecryptedReader(io.BufferedIOBase):
     """The plaintext of an encrypted file. open() makes it.
 
@@ -246,20 +273,8 @@ class DecryptedReader(io.BufferedIOBase):
         self._file = file  # an object must not be closed while it is used
         self._native = native
         self._offset = 0
-        self._new_lock()
+        self._turns = _Turns()  # the offset belongs to one call at a time
         self._plain = native if isinstance(native, _native.PlainReader) else None
-
-    def _new_lock(self) -> None:
-        # The offset belongs to one call at a time. A signal handler may call what its thread has
-        # called: the native object refuses that, and a plain lock would wait for ever.
-        self._lock = _thread.RLock()
-        self._process = os.getpid()
-
-    def _locked(self) -> _thread.RLock:
-        # In a child, a thread that does not exist there may hold the lock of the parent.
-        if self._process != os.getpid():
-            self._new_lock()
-        return self._lock
 
     def __repr__(self) -> str:
         return f"<paraes.DecryptedReader name={self.name!r}>"
@@ -280,7 +295,7 @@ class DecryptedReader(io.BufferedIOBase):
         """Fill `buffer`, and return how many bytes there were: fewer only at the end."""
         self._check()
         if self._plain is not None:
-            with self._locked():
+            with self._turns:
                 done = self._plain.readinto(self._offset, buffer)
                 self._offset += done
             return done
@@ -313,7 +328,7 @@ class DecryptedReader(io.BufferedIOBase):
             wanted = self._plain.size()
             if not everything:
                 wanted = min(wanted, cast(int, size))
-            with self._locked():
+            with self._turns:
                 data = self._plain.read(self._offset, wanted)
                 self._offset += len(data)
             return data
@@ -347,10 +362,14 @@ class DecryptedReader(io.BufferedIOBase):
         self._check()
         if self._plain is None:
             raise io.UnsupportedOperation("the file cannot seek")
+        with self._turns:
+            return self._seek(offset, whence, self._plain.size())
+
+    def _seek(self, offset: int, whence: int, size: int) -> int:
         if whence == os.SEEK_CUR:
             offset += self._offset
         elif whence == os.SEEK_END:
-            offset += self._plain.size()
+            offset += size
         elif whence != os.SEEK_SET:
             raise InvalidArgument(f"whence: it is 0, 1 or 2, not {whence}")
         if offset < 0:

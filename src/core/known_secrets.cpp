@@ -59,9 +59,11 @@ std::uint8_t is_byte(std::uint8_t byte, char what) noexcept {
   return static_cast<std::uint8_t>((differs - 1U) >> 8U);
 }
 
-// Upper-case digits become lower-case ones, and control characters digits.
-SecretBytes lower_case(Bytes text) {
+// Without colons. Upper-case digits become lower-case ones, and control characters digits.
+SecretBytes hex_digits(Bytes text) {
   SecretBytes lower(text);
+  const auto end = std::remove(lower.begin(), lower.end(), ':');
+  lower.truncate(static_cast<std::size_t>(end - lower.begin()));
   for (std::uint8_t& byte : lower) byte |= 0x20U;
   return lower;
 }
@@ -93,15 +95,20 @@ SecretBytes without_space(Bytes text) {
   return rest;
 }
 
-// Calls use(line) for each line, without its end.
+// Without white space at either end.
+Bytes stripped(Bytes text) noexcept {
+  while (!text.empty() && is_space(text.back())) text = text.first(text.size() - 1);
+  while (!text.empty() && is_space(text.front())) text = text.subspan(1);
+  return text;
+}
+
+// Calls use(line) for each line, without white space at its ends.
 template <class Use>
 void for_each_line(Bytes text, const Use& use) {
   while (!text.empty()) {
     const auto end = std::find(text.begin(), text.end(), '\n');
     const auto n = static_cast<std::size_t>(end - text.begin());
-    Bytes line = text.first(n);
-    if (!line.empty() && line.back() == '\r') line = line.first(n - 1);
-    use(line);
+    use(stripped(text.first(n)));
     text = text.subspan(std::min(n + 1, text.size()));
   }
 }
@@ -118,8 +125,8 @@ void KnownSecrets::add(Form form, SecretBytes bytes, const std::string& source) 
   entries_.push_back({form, std::move(bytes), source});
 }
 
-// Copies leave parts of secrets in vector registers, which the dynamic loader saves on the stack: each
-// function that makes copies ends with wipe_stack().
+// Copies leave parts of secrets in vector registers, which the dynamic loader saves on the stack:
+// each function that makes copies ends with wipe_stack().
 
 void KnownSecrets::add_key(Bytes key, const std::string& source) {
   add(Form::raw, SecretBytes(key), source);
@@ -129,12 +136,8 @@ void KnownSecrets::add_key(Bytes key, const std::string& source) {
 }
 
 void KnownSecrets::add_passphrase(Bytes passphrase, const std::string& source) {
-  add(Form::whole, SecretBytes(passphrase), source);
-  wipe_stack();
-}
-
-void KnownSecrets::add_first_line(Bytes passphrase, const std::string& source) {
-  add(Form::first_line, SecretBytes(passphrase), source);
+  add(Form::stripped, SecretBytes(stripped(passphrase)), source);
+  add(Form::first_line, SecretBytes(stripped(passphrase)), source);
   wipe_stack();
 }
 
@@ -146,43 +149,54 @@ void KnownSecrets::add_text(Bytes text, const std::string& source) {
   wipe_stack();
 }
 
-bool KnownSecrets::may_be_in(std::uint64_t file_bytes) const {
-  if (file_bytes > most_file_bytes) return false;
-  constexpr std::size_t newline = 2;
-  constexpr std::size_t padding = 2;
-  const std::shared_lock lock(mutex_);
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    const std::size_t least = entry.bytes.size();
-    if (file_bytes < least) return false;
-    switch (entry.form) {
-      case Form::raw:
-        return file_bytes == least;
-      case Form::hex:
-      case Form::whole:
-        return file_bytes <= least + newline;
-      case Form::base64:
-        return file_bytes <= least + padding + newline;
-      case Form::first_line:
-      case Form::spaceless:
-      case Form::line:
-        break;
-    }
-    return true;
-  });
+bool KnownSecrets::fits(const Entry& entry, std::uint64_t file_bytes, Part part) noexcept {
+  const std::size_t least = entry.bytes.size();
+  if (file_bytes < least || file_bytes > most_file_bytes) return false;
+  switch (entry.form) {
+    case Form::raw:
+      return file_bytes == least;
+    case Form::hex:
+    case Form::base64:
+      return file_bytes <= 2 * least + 2;
+    case Form::stripped:
+    case Form::spaceless:
+      break;
+    case Form::first_line:
+    case Form::line:
+      return part == Part::some;
+  }
+  return true;
 }
 
-std::optional<std::string> KnownSecrets::find(Bytes contents) const {
-  if (!may_be_in(contents.size())) return std::nullopt;
-  const Bytes text = without_newline(contents);
-  const SecretBytes lower = lower_case(text);
-  const SecretBytes base64 = standard_base64(without_padding(text));
-  const SecretBytes spaceless = without_space(contents);
-  const auto line_end = std::find(contents.begin(), contents.end(), '\n');
-  const Bytes first_line = contents.first(static_cast<std::size_t>(line_end - contents.begin()));
+bool KnownSecrets::may_be_in(std::uint64_t file_bytes, Part part) const {
   const std::shared_lock lock(mutex_);
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& entry) { return fits(entry, file_bytes, part); });
+}
+
+std::optional<std::string> KnownSecrets::find(Bytes contents, Part part) const {
+  const std::shared_lock lock(mutex_);
+  const auto needs = [&](Form form) {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return entry.form == form && fits(entry, contents.size(), part);
+    });
+  };
+  // Copies for the forms alone that there are.
+  SecretBytes spaceless;
+  SecretBytes hex;
+  SecretBytes base64;
+  const bool needs_hex = needs(Form::hex);
+  const bool needs_base64 = needs(Form::base64);
+  if (needs_hex || needs_base64 || needs(Form::spaceless)) spaceless = without_space(contents);
+  if (needs_hex) hex = hex_digits(spaceless.span());
+  if (needs_base64) base64 = standard_base64(without_padding(spaceless.span()));
+  const Bytes all = stripped(contents);
+  const auto line_end = std::find(all.begin(), all.end(), '\n');
+  const Bytes first_line = stripped(all.first(static_cast<std::size_t>(line_end - all.begin())));
   // Only the answer is a branch: each comparison is made, whatever the others have found.
   std::size_t found = entries_.size();
   for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (!fits(entries_[i], contents.size(), part)) continue;
     const Bytes wanted = entries_[i].bytes.span();
     bool equal = false;
     switch (entries_[i].form) {
@@ -190,14 +204,13 @@ std::optional<std::string> KnownSecrets::find(Bytes contents) const {
         equal = constant_time_equal(wanted, contents);
         break;
       case Form::hex:
-        equal = constant_time_equal(wanted, lower.span());
+        equal = constant_time_equal(wanted, hex.span());
         break;
       case Form::base64:
         equal = constant_time_equal(wanted, base64.span());
         break;
-      case Form::whole:
-        equal = constant_time_equal(wanted, text);
-        equal |= constant_time_equal(wanted, contents);
+      case Form::stripped:
+        equal = constant_time_equal(wanted, all);
         break;
       case Form::spaceless:
         equal = constant_time_equal(wanted, spaceless.span());
@@ -216,25 +229,49 @@ std::optional<std::string> KnownSecrets::find(Bytes contents) const {
   return entries_[found].source;
 }
 
-std::optional<std::string> KnownSecrets::find_in(int descriptor) const {
+std::optional<std::string> KnownSecrets::find_in(int descriptor, Part part) const {
   struct stat status = {};
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) {
     return std::nullopt;
   }
-  if (!may_be_in(static_cast<std::uint64_t>(status.st_size))) return std::nullopt;
-  SecretBytes contents(static_cast<std::size_t>(status.st_size));
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (!may_be_in(size, part)) return std::nullopt;
+  SecretBytes contents(static_cast<std::size_t>(size));
   std::size_t n = 0;
-  while (n < contents.size()) {
-    const ssize_t got =
-        pread(descriptor, contents.data() + n, contents.size() - n, static_cast<off_t>(n));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    n += static_cast<std::size_t>(got);
+  const auto read_to = [&](std::size_t end) {
+    while (n < end) {
+      const ssize_t got = pread(descriptor, contents.data() + n, end - n, static_cast<off_t>(n));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return;
+      n += static_cast<std::size_t>(got);
+    }
+  };
+  // Most files, such as those in the format paraes, are no text: their beginning shows it. A text
+  // is all of a file, or a line of it, only there.
+  constexpr std::size_t beginning = 512;
+  if (size > 2 * beginning && n == 0) {
+    read_to(beginning);
+    const Bytes read = Bytes(contents.span()).first(n);
+    if (std::find(read.begin(), read.end(), '\0') != read.end() && !may_have_nul(size)) {
+      return std::nullopt;
+    }
   }
+  read_to(contents.size());
   contents.truncate(n);
-  auto source = find(contents.span());
+  auto source = find(contents.span(), part);
   wipe_stack();
   return source;
+}
+
+bool KnownSecrets::may_have_nul(std::uint64_t file_bytes) const {
+  const std::shared_lock lock(mutex_);
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    const bool any_bytes =
+        entry.form == Form::raw || entry.form == Form::stripped || entry.form == Form::first_line;
+    const Bytes bytes = entry.bytes.span();
+    return any_bytes && fits(entry, file_bytes, Part::some) &&
+           (entry.form == Form::raw || std::find(bytes.begin(), bytes.end(), '\0') != bytes.end());
+  });
 }
 
 }  // namespace paraes

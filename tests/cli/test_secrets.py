@@ -38,6 +38,10 @@ SOURCES = {
     "upper case, decoded": ([], HEX.upper(), f"-k <({UNHEX})"),
     "raw, as hex": ([], KEY, command("od -An -v -tx1 F | tr -d ' \\n'; echo")),
     "base64": ([], base64.b64encode(KEY) + b"\n", command("base64 -d F")),
+    "hex, wrapped": ([], HEX[:60] + b"\n" + HEX[60:], command("tr -d '\\n' < F; echo")),
+    "hex with colons": ([], KEY.hex(":").encode(), command("tr -d : < F; echo")),
+    "base64, wrapped": ([], b"\n".join(base64.b64encode(KEY)[i:i + 20] for i in (0, 20, 40)),
+                        command("base64 -d F")),
     "argument": ([], HEX, "--key-hex $(cat F)"),
     "raw format": (CTR, KEY, "-k <(cat F)"),
     "keyset": (["--format", "tink"], KEYSET, command("cat F")),
@@ -47,6 +51,8 @@ SOURCES = {
     "passphrase without newline": (FAST, WORD[:-1], command("cat F", "--passphrase-command")),
     "passphrase, trimmed": (FAST, WORD, command("tr -d '\\n' < F", "--passphrase-command")),
     "passphrase, CRLF": (FAST, WORD[:-1] + b"\r\n", "--passphrase-fd 7 7< <(cat F)"),
+    "passphrase, first line": (FAST, WORD + b"user: me\n", command("head -n1 F", "--passphrase-command")),
+    "variable, two newlines": (FAST, WORD + b"\n", "--passphrase-env WORDS"),
     "variable": (FAST, WORD, "--passphrase-env WORDS"),
     "openssl": (["--format", "openssl", "--iter", "1"], WORD + b"a note\n", "--passphrase-file <(cat F)"),
 }
@@ -103,7 +109,8 @@ class Other(Case):
     GIVEN = {"k": KEY}
 
     def test_a_file_that_is_no_secret_is_removed_and_replaced(self):
-        for data in (KEY[::-1], HEX[::-1], b"", KEY + b"\n\n", WORD, KEYSET, b"0" * 65536, b"1" * 70000):
+        for data in (KEY[::-1], HEX[::-1], b"", KEY + b"\n\n", WORD, KEYSET, b"0" * 65536, b"1" * 70000,
+                     b"log of " + HEX):
             with self.subTest(data=data[:40]):
                 self.write("a", data)
                 self.ok("encrypt", "-f", "--rm", "--key-command", "cat k", "a")
@@ -124,6 +131,22 @@ class Other(Case):
         self.write("x", b"1")
         done = self.shell('"$@" --key-command "cat k" -c x >> k', "encrypt", status=2)
         self.assertIn(NAMED.encode(), done.stderr)
+        self.assertEqual(self.read("k"), KEY)
+
+    def test_a_log_that_has_an_identity_is_written_on(self):
+        self.write("pw", b"first\n", 0o600)
+        self.write("plain", b"1")
+        self.ok("encrypt", "--passphrase-file", "pw", *FAST, "-o", "m.paes", "plain")
+        self.shell('{ cat pw; echo a note; "$@" --passphrase-file pw -c m.paes; } > log', "decrypt")
+        self.assertEqual(self.read("log"), b"first\na note\n1")
+
+    def test_a_key_that_only_root_reads_is_not_replaced(self):
+        nobody = self.as_another_user()
+        self.dir.chmod(0o777)
+        self.path("k").chmod(0o600)
+        self.write("x", b"1", 0o644)
+        done = self.exits(2, "encrypt", "-f", "--key-hex", KEY.hex(), "-o", "k", "x", **nobody)
+        self.assertIn(b"k: it cannot be read, and has a size that a secret of this run could have", done.stderr)
         self.assertEqual(self.read("k"), KEY)
 
     def test_decrypt_and_update_keep_it(self):
@@ -186,7 +209,8 @@ class Children(Case):
                 ('WORDS=tell-nobody "$@" --to-passphrase-env WORDS', 1),
                 ('"$@" --to-key-file /dev/fd/7 7< new', 1), ('"$@" --to-passphrase-fd 7 7< new', 1),
                 ('"$@" --to-key-file /proc/self/fd/7 7< new', 1), ('"$@" --to-key-file - < new', 0),
-                ('"$@" --to-key-file /dev/stdin < new', 0), ('"$@" --to-key-file <(cat new)', 1)):
+                ('"$@" --to-key-file /dev/stdin < new', 0), ('"$@" --to-key-file <(cat new)', 1),
+                ('"$@" --to-passphrase-fd 8 7< new 8<&7', 1), ('"$@" --to-passphrase-fd 8 < new 8<&0', 0)):
             with self.subTest(script=script):
                 self.write("m.paes", before)
                 fast = FAST if "passphrase" in script else []

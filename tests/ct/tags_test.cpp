@@ -49,15 +49,23 @@ TEST(SecretTags, DecideNothingAmongKnownSecrets) {
   KnownSecrets known;
   const unsigned before = reports();
   known.add_key(hidden_key(32), "a key");
-  known.add_passphrase(hidden_text(44), "a passphrase");
-  known.add_first_line(hidden_text(20), "a line");
+  // White space at its ends is looked for.
+  Buffer passphrase = hidden_text(44);
+  reveal(MutableBytes(passphrase).first(1));
+  reveal(MutableBytes(passphrase).last(1));
+  known.add_passphrase(passphrase, "a passphrase");
   EXPECT_EQ(reports(), before);
   Buffer key = hidden_key(32);
   reveal(key);
   // Digits, of which no bit shows that they differ from those of a secret.
   for (const std::size_t bytes : {32U, 43U, 44U, 64U}) {
+    Buffer contents(bytes, '0');
+    if (bytes == passphrase.size()) {
+      contents.front() = passphrase.front();
+      contents.back() = passphrase.back();
+    }
     const unsigned found = reports();
-    static_cast<void>(known.find(Buffer(bytes, '0')));
+    static_cast<void>(known.find(contents));
     EXPECT_EQ(reports(), found + 1) << bytes << " bytes";
   }
   const unsigned found = reports();

@@ -214,3 +214,40 @@ def test_a_fork_during_a_call_of_another_thread():
     go_on.set()
     thread.join()
     writer.close()
+
+
+@pytest.mark.parametrize("seeks", [False, True])
+def test_a_fork_during_a_read_of_another_thread(seeks):
+    started, go_on = threading.Event(), threading.Event()
+
+    class Slow(io.BytesIO):
+        slow = False
+
+        def seekable(self):
+            return seeks
+
+        def readinto(self, buffer):
+            if self.slow:
+                started.set()
+                assert go_on.wait(60)
+            return super().readinto(buffer)
+
+    file = Slow(paraes.seal(bytes(5 * MIB), key=KEY))
+    reader = paraes.open(file, key=KEY)
+    file.slow = True
+    read = []
+    thread = threading.Thread(target=lambda: read.append(reader.read()))
+    thread.start()
+    assert started.wait(60)
+
+    def work():
+        nonlocal reader
+        with pytest.raises(WrongProcess, match="another thread was using this object"):
+            reader.read(10)
+        del reader
+        gc.collect()
+
+    in_child(work)
+    go_on.set()
+    thread.join()
+    assert read == [bytes(5 * MIB)]

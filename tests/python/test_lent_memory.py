@@ -125,6 +125,19 @@ asyncio.run(main())
 """
 
 
+def test_memory_cannot_be_made_smaller_meanwhile():
+    class Clears(Keeps):
+        def readinto(self, buffer):
+            n = self.inner.readinto(buffer)
+            memory = buffer.obj
+            buffer.release()
+            with pytest.raises(BufferError):
+                memory.clear()
+            return n
+
+    assert paraes.open(Clears(paraes.seal(DATA, key=KEY)), key=KEY).read() == DATA
+
+
 def test_an_asyncio_transport_queues_slices():
     done = subprocess.run([sys.executable, "-c", ASYNCIO], capture_output=True, text=True,
                           timeout=60)

@@ -129,3 +129,27 @@ def test_a_progress_callback_may_use_other_objects():
         paraes.encrypt_file("plain", key=KEY, progress=lambda *_: writer.write(b"x"))
     with paraes.open("other", key=KEY) as reader:
         assert set(reader.read()) == {ord("x")}
+
+
+def test_a_signal_handler_that_reads_and_seeks():
+    Path("plain").write_bytes(DATA * 20)
+    paraes.encrypt_file("plain", key=KEY)
+    with paraes.open("plain.paes", key=KEY) as reader:
+        seen = []
+
+        def within(*_):
+            for call in (lambda: reader.read(1000), lambda: reader.seek(0),
+                         lambda: reader.readinto(bytearray(9))):
+                with REENTRANT:
+                    call()
+            seen.append(reader.tell())
+
+        before = signal.signal(signal.SIGUSR1, within)
+        timer = threading.Timer(0.002, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+        try:
+            timer.start()
+            assert reader.read() == DATA * 20
+            timer.join()
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        assert reader.tell() == len(DATA) * 20 and seen

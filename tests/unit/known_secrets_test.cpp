@@ -32,7 +32,7 @@ TEST(KnownSecrets, AreFoundInEveryForm) {
   KnownSecrets known;
   known.add_key(bytes_of(key), "key");
   known.add_passphrase(bytes_of("correct horse"), "passphrase");
-  known.add_first_line(bytes_of("first"), "first line");
+  known.add_passphrase(bytes_of("first "), "first line");
   known.add_text(bytes_of("{ \"a\": [1,\n2] }"), "keyset");
   known.add_text(bytes_of(identity), "identity");
   known.add_passphrase({}, "nothing");
@@ -48,25 +48,29 @@ TEST(KnownSecrets, AreFoundInEveryForm) {
       {"passphrase", "correct horse"},
       {"passphrase", "correct horse\n"},
       {"passphrase", "correct horse\r\n"},
+      {"key", "fb:ef:ff:01:23:45:67:89:ab:cd:ef:10:32:54:76:98\n"},
+      {"key", "fbefff0123456789\nabcdef1032547698\n\n"},
+      {"key", "++//ASNFZ4mr\nze8QMlR2mA==\n"},
+      {"passphrase", "correct horse\n\n"},
+      {"passphrase", "\n correct horse \nwith a note"},
       {"first line", "first"},
-      {"first line", "first\nand a note"},
+      {"first line", " first\nand a note"},
       {"keyset", "{\"a\":[1,2]}"},
       {"keyset", "{\n  \"a\": [\n    1,\n    2\n  ]\n}\n"},
       {"identity", std::string(identity)},
       {"identity", "AGE-SECRET-KEY-1DEF"},
-      {"identity", "# mine\nAGE-SECRET-KEY-1ABC\r\n"},
+      {"identity", "# mine\n  AGE-SECRET-KEY-1ABC\r\n"},
       {"", ""},
       {"", "\n"},
       {"", raw + '\n'},
       {"", raw.substr(1)},
       {"", raw.substr(0, 15) + '\x99'},
       {"", "fbefff0123456789abcdef1032547699"},
-      {"", "fbefff0123456789abcdef1032547698\n\n"},
+      {"", "fbefff0123456789abcdef1032547698 and more"},
       {"", "++//ASNFZ4mrze8QMlR2mB=="},
       {"", "++//ASNFZ4mrze8QMlR2mA==="},
       {"", "Correct horse"},
-      {"", "correct horse\n\n"},
-      {"", " first"},
+      {"", "correct  horse"},
       {"", "a note\nfirst"},
       {"", "{\"a\":[2,1]}"},
       {"", "AGE-SECRET-KEY-1AB"},
@@ -88,11 +92,24 @@ TEST(KnownSecrets, AreOnlyInFilesOfFittingSizes) {
   for (std::size_t bytes = 0; bytes < 100; ++bytes) {
     if (known.may_be_in(bytes)) sizes += std::to_string(bytes) + ' ';
   }
-  EXPECT_EQ(sizes, "16 22 23 24 25 26 32 33 34 ");
-  known.add_first_line(bytes_of("first"), "first line");
+  EXPECT_EQ(sizes.substr(0, 12), "16 22 23 24 ");
+  EXPECT_TRUE(sizes.ends_with(" 65 66 "));  // all digits with white space between
+  known.add_passphrase(bytes_of("first "), "first line");
   EXPECT_FALSE(known.may_be_in(4));
   EXPECT_TRUE(known.may_be_in(KnownSecrets::most_file_bytes));
   EXPECT_FALSE(known.may_be_in(KnownSecrets::most_file_bytes + 1));
+}
+
+TEST(KnownSecrets, AreLinesOnlyOfFilesThatAreReplaced) {
+  KnownSecrets known;
+  known.add_text(bytes_of(identity), "identity");
+  known.add_passphrase(bytes_of("first"), "passphrase");
+  for (const std::string log : {"a log\nAGE-SECRET-KEY-1DEF\n", "first\nof a log"}) {
+    EXPECT_TRUE(known.find(bytes_of(log)).has_value());
+    EXPECT_FALSE(known.find(bytes_of(log), KnownSecrets::Part::all).has_value());
+  }
+  EXPECT_TRUE(known.find(bytes_of(identity), KnownSecrets::Part::all).has_value());
+  EXPECT_TRUE(known.find(bytes_of("first\n"), KnownSecrets::Part::all).has_value());
 }
 
 TEST(KnownSecrets, AreFoundInOpenFiles) {
@@ -106,6 +123,14 @@ TEST(KnownSecrets, AreFoundInOpenFiles) {
   lseek(file.get(), 7, SEEK_SET);
   EXPECT_EQ(known.find_in(file.get()), "key");
   EXPECT_EQ(lseek(file.get(), 0, SEEK_CUR), 7);
+  // Long files: the beginning of a binary one is enough.
+  known.add_passphrase(bytes_of("first"), "passphrase");
+  for (const char byte : {'x', '\0'}) {
+    std::ofstream(path, std::ios::binary) << "first\n" << std::string(5000, byte);
+    const Descriptor long_file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    std::filesystem::remove(path);
+    EXPECT_EQ(known.find_in(long_file.get()).has_value(), byte == 'x');
+  }
   const Descriptor folder(open("/", O_RDONLY | O_CLOEXEC));
   EXPECT_EQ(known.find_in(folder.get()), std::nullopt);
   EXPECT_EQ(known.find_in(-1), std::nullopt);
