@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <initializer_list>
@@ -269,7 +269,9 @@ std::vector<int> open_descriptors() {
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/dev/fd", error), end; !error && entry != end;
        entry.increment(error)) {
-    const int number = std::atoi(entry->path().filename().c_str());
+    const std::string name = entry->path().filename();
+    int number = 0;
+    std::from_chars(name.data(), name.data() + name.size(), number);
     if (number > STDERR_FILENO) found.push_back(number);
   }
   if (!error) return found;
