@@ -15,14 +15,13 @@
 namespace paraes::cli {
 
 SecretBytes output_of_command(const std::string& command, const std::string& flag,
-                              std::string_view kind, std::size_t most,
-                              const SecretReading& reading) {
+                              std::string_view kind, std::size_t most, const SecretReading& how) {
   system::ProgramCall call;
   call.path = "/bin/sh";
   call.arguments = {"-c", command};
   Descriptor nothing;
-  call.hidden = reading.hidden_variables;
-  if (reading.stdin_is_taken) {
+  call.hidden = how.hidden_variables;
+  if (how.stdin_is_taken) {
     nothing = Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (nothing.get() < 0) throw io_error("/dev/null", "open", errno);
     call.input = nothing.get();

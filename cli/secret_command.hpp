@@ -14,6 +14,6 @@ namespace paraes::cli {
 // "key". Throws InvalidArgument if it printed more than `most` bytes, and Error if it failed.
 [[nodiscard]] SecretBytes output_of_command(const std::string& command, const std::string& flag,
                                             std::string_view kind, std::size_t most,
-                                            const SecretReading& reading);
+                                            const SecretReading& how);
 
 }  // namespace paraes::cli
