@@ -139,10 +139,14 @@ class StreamReader {
   // As many bytes as are authenticated, at least one unless the message ends.
   std::size_t read(MutableBytes out) {
     if (!source_) throw InvalidArgument("I/O operation on closed file");
+    if (damaged_) throw IntegrityError("the message failed to authenticate before");
     if (failed_) throw Error("an earlier read failed: open the file again");
     if (out.empty()) return 0;
     try {
       while (used_ == plain_bytes_ && !ended_) more();
+    } catch (const IntegrityError&) {
+      damaged_ = true;
+      throw;
     } catch (...) {
       failed_ = true;
       throw;
@@ -196,7 +200,8 @@ class StreamReader {
   std::size_t plain_bytes_ = 0;
   std::size_t used_ = 0;
   bool ended_ = false;
-  bool failed_ = false;
+  bool damaged_ = false;
+  bool failed_ = false;  // otherwise
 };
 
 class PlainWriter {
