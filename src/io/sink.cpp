@@ -114,7 +114,9 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
   if (errno != EINVAL && errno != ENOSYS) posix::fail("write", shown, errno);
   // A hard link does not replace a file either.
   if (linkat(folder, from, folder, to, 0) == 0) {
-    if (unlinkat(folder, from, 0) == 0 || unlinkat(folder, from, 0) == 0) return true;
+    int failed = unlinkat(folder, from, 0);
+    if (failed != 0) failed = unlinkat(folder, from, 0);
+    if (failed == 0) return true;
     // It would keep a second name, of which nobody knows.
     const int error = errno;
     unlinkat(folder, to, 0);
