@@ -88,8 +88,7 @@ int run_lab(char** arguments) {
     }
     say("the laboratory is not installed: paraes-lab is neither beside paraes nor in an absolute "
         "folder of PATH; install it with `./quickstart --with lab` or `pip install '.[lab]'` in "
-        "the "
-        "source tree");
+        "the source tree");
     return exit_failed;
   }
   // paraes-lab measures this executable, unless the user chose another one.

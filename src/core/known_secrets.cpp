@@ -249,7 +249,7 @@ std::optional<std::string> KnownSecrets::find_in(int descriptor, Part part) cons
   // Most files, such as those in the format paraes, are no text: their beginning shows it. A text
   // is all of a file, or a line of it, only there.
   constexpr std::size_t beginning = 512;
-  if (size > 2 * beginning && n == 0) {
+  if (size > 2 * beginning) {
     read_to(beginning);
     const Bytes read = Bytes(contents.span()).first(n);
     if (std::find(read.begin(), read.end(), '\0') != read.end() && !may_have_nul(size)) {

@@ -1,5 +1,6 @@
 """What the tests of the package share."""
 
+import io
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,3 +17,26 @@ def together(*works):
     with ThreadPoolExecutor(len(works)) as pool:
         for done in [pool.submit(work) for work in works]:
             done.result()
+
+
+class FileObject(io.RawIOBase):
+    """A file in memory, which can seek or not."""
+
+    def __init__(self, data=b"", seeks=False):
+        self.inner = io.BytesIO(data)
+        self.seeks = seeks
+
+    def readable(self):
+        return True
+
+    def writable(self):
+        return True
+
+    def seekable(self):
+        return self.seeks
+
+    def seek(self, *args):
+        return self.inner.seek(*args)
+
+    def tell(self):
+        return self.inner.tell()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import KEY
+from helpers import KEY, FileObject
 
 import paraes
 
@@ -16,28 +16,12 @@ pytestmark = pytest.mark.usefixtures("folder")
 DATA = os.urandom(5_000_003)
 
 
-class Keeps(io.RawIOBase):
+class Keeps(FileObject):
     """Keeps a slice of each buffer, and what was in it."""
 
     def __init__(self, data=b"", seeks=False):
-        self.inner = io.BytesIO(data)
+        super().__init__(data, seeks)
         self.kept = []
-        self.seeks = seeks
-
-    def readable(self):
-        return True
-
-    def writable(self):
-        return True
-
-    def seekable(self):
-        return self.seeks
-
-    def seek(self, *args):
-        return self.inner.seek(*args)
-
-    def tell(self):
-        return self.inner.tell()
 
     def readinto(self, buffer):
         n = self.inner.readinto(buffer)

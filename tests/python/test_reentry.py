@@ -1,14 +1,13 @@
 """A call of an object from within a call of it is refused: it would wait for itself for ever."""
 
 import faulthandler
-import io
 import os
 import signal
 import threading
 from pathlib import Path
 
 import pytest
-from helpers import KEY
+from helpers import KEY, FileObject
 
 import paraes
 from paraes.ciphers import Cipher, algorithms, modes
@@ -26,28 +25,12 @@ def no_hang():
     faulthandler.cancel_dump_traceback_later()
 
 
-class Calls(io.RawIOBase):
+class Calls(FileObject):
     """Calls `within` when it is read or written."""
 
     def __init__(self, data=b"", seeks=False):
-        self.inner = io.BytesIO(data)
+        super().__init__(data, seeks)
         self.within = None
-        self.seeks = seeks
-
-    def readable(self):
-        return True
-
-    def writable(self):
-        return True
-
-    def seekable(self):
-        return self.seeks
-
-    def seek(self, *args):
-        return self.inner.seek(*args)
-
-    def tell(self):
-        return self.inner.tell()
 
     def _call(self):
         within, self.within = self.within, None
