@@ -16,9 +16,14 @@ class CompactSet {
   explicit CompactSet(Hash hash = {}, Equal equal = {})
       : hash_(std::move(hash)), equal_(std::move(equal)) {}
 
+  // Gets the memory that the next insert needs.
+  void reserve_one() {
+    if (4 * (size_ + 1) > 3 * places_.size()) grow();
+  }
+
   // Returns false if an equal value is in the set.
   bool insert(Value value) {
-    if (4 * (size_ + 1) > 3 * places_.size()) grow();
+    reserve_one();
     Value& place = places_[find(value)];
     if (place != none) return false;
     place = value;

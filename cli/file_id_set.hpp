@@ -10,6 +10,9 @@ namespace paraes::cli {
 
 class FileIdSet {
  public:
+  // Gets the memory that inserting this file needs.
+  void reserve(const FileId& id) { devices_[id.device].reserve_one(); }
+
   // Returns false if the file is in the set.
   bool insert(const FileId& id) { return devices_[id.device].insert(number(id)); }
 

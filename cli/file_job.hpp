@@ -1,6 +1,7 @@
 // One file of a run: its job and its outcome.
 #pragma once
 
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct FileJob {
 struct FileOutcome {
   RunReport report;
   std::uint64_t processed = 0;        // how many bytes the progress of the run counts
+  bool commits = false;               // the output has its name already, or is about to get it
   bool transferred = false;           // the output, if there is one, is whole and committed
   std::vector<std::string> messages;  // to be printed once the file has ended
   // An output file that was committed. --rm checks it before it removes the source.
@@ -34,5 +36,15 @@ struct FileOutcome {
   };
   std::optional<Committed> committed;
 };
+
+// Calls `notes`, which adds messages about a file that is in its place. If memory runs out, they are
+// left out: the file is done, and an error would say that it failed.
+template <class Notes>
+void add_if_memory_lasts(const Notes& notes) {
+  try {
+    notes();
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+  }
+}
 
 }  // namespace paraes::cli

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "cli/sizes.hpp"
 #include "paraes/error.hpp"
@@ -226,15 +227,17 @@ void OpenFile::check_input_after_error() const {
 void OpenFile::finish() {
   if (auto* file = dynamic_cast<FileSink*>(output_.get()); file != nullptr) {
     const struct stat* const replaced = run_.plan.verb == Verb::rekey ? &input_.status : nullptr;
-    const FileId id = run_.files.commit(*file, destination_.place, destination_.path,
-                                        run_.options.remove, replaced);
-    outcome_.committed = {version_, destination_.place, id};
+    FileOutcome::Committed committed = {version_, destination_.place, {}};
+    outcome_.commits = true;
+    committed.id = run_.files.commit(*file, destination_.place, destination_.path,
+                                     run_.options.remove, replaced);
+    outcome_.committed = std::move(committed);
   } else if (output_) {
     output_->commit();
   }
   outcome_.report.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   outcome_.transferred = true;
-  say_done();
+  add_if_memory_lasts([&] { say_done(); });
 }
 
 void OpenFile::say_done() const {

@@ -170,6 +170,7 @@ FileId ProtectedFiles::commit(FileSink& sink, const Place& place, const std::str
                       shown, *flag));
     }
   }
+  outputs_.reserve(id);  // what follows the commit must not fail
   sink.commit();
   outputs_.insert(id);
   return id;

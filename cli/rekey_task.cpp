@@ -30,8 +30,13 @@ void RekeyTask::run() {
   }
   file_.finish();
   outcome_.report.rekeyed = what_;
-  for (const auto& [once, text] : notes_) note(*once, text);
-  if (run_.options.quiet) return;
+  if (!run_.options.quiet) add_if_memory_lasts([&] { add_notes(); });
+}
+
+void RekeyTask::add_notes() {
+  for (const auto& [once, text] : notes_) {
+    std::call_once(*once, [&] { outcome_.messages.emplace_back(text); });
+  }
   if (const auto names = file_.input().status.st_nlink; names > 1) {
     outcome_.messages.push_back(
         fmt::format("note: {}: the file had {} names (hard links); only this one was rekeyed, and "
@@ -104,11 +109,6 @@ TransferOptions RekeyTask::transfer_options() {
   options.overlap = run_.plan.overlap;
   options.progress = [this](std::uint64_t done) { file_.report_progress(done); };
   return options;
-}
-
-void RekeyTask::note(std::once_flag& once, const char* text) {
-  if (run_.options.quiet) return;
-  std::call_once(once, [&] { outcome_.messages.emplace_back(text); });
 }
 
 }  // namespace paraes::cli

@@ -23,7 +23,7 @@ class RekeyTask {
   void give_to_recipients(FileSource& source, MessageFactory::OpenHeader old);
   void seal_again(FileSource& source, MessageFactory::OpenHeader old);
   [[nodiscard]] TransferOptions transfer_options();
-  void note(std::once_flag& once, const char* text);
+  void add_notes();
 
   RunContext& run_;
   const FileJob& job_;
