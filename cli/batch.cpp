@@ -365,8 +365,8 @@ class Batch {
 
   // Processes one of several concurrent files, in `buffers` if it is to be in memory as a whole.
   // Returns false, without a report, if memory ran out: the other files may have used all of it, so
-  // that another attempt can succeed later. Not once the output gets its name, which an attempt would
-  // take for an output of somebody else, or for a message of another key.
+  // that another attempt can succeed later. Not once the output gets its name, which an attempt
+  // would take for an output of somebody else, or for a message of another key.
   [[nodiscard]] bool process_unless_out_of_memory(const Found& found, const FoundFile& file,
                                                   SmallFileTask::Buffers* buffers) {
     FileJob job;

@@ -37,8 +37,8 @@ struct FileOutcome {
   std::optional<Committed> committed;
 };
 
-// Calls `notes`, which adds messages about a file that is in its place. If memory runs out, they are
-// left out: the file is done, and an error would say that it failed.
+// Calls `notes`, which adds messages about a file that is in its place. If memory runs out, they
+// are left out: the file is done, and an error would say that it failed.
 template <class Notes>
 void add_if_memory_lasts(const Notes& notes) {
   try {
