@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -8,103 +7,21 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "src/core/system/random.hpp"
 #include "src/io/posix.hpp"
 #include "src/io/system/files.hpp"
-#include "src/io/system/pipes.hpp"
+#include "src/io/temporaries.hpp"
 #include "src/io/write_back.hpp"
 
 namespace paraes {
 namespace {
-
-constexpr std::string_view temporary_suffix = ".paraes-tmp";
-
-// The host name as it appears in the names of temporary files. Dots are replaced, because they are
-// the separator.
-const std::string& host_name() {
-  static const std::string name = [] {
-    std::array<char, 65> buffer{};
-    // Linux limits host names to 64 bytes.
-    if (gethostname(buffer.data(), buffer.size() - 1) != 0) buffer[0] = 0;
-    std::string text = buffer.data();
-    for (char& c : text) {
-      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-      if (!plain && c != '_') c = '-';
-    }
-    return text.empty() ? "unnamed" : text;
-  }();
-  return name;
-}
-
-// Shortens the name of a target, without splitting a UTF-8 character, so that the name of its
-// temporary file has at most NAME_MAX (255) bytes.
-std::string shortened(const std::string& name) {
-  constexpr std::size_t most = 150;
-  if (name.size() <= most) return name;
-  std::size_t end = most;
-  while (end > most - 4 && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80U) --end;
-  return name.substr(0, end);
-}
-
-std::string hex(std::uint32_t bits) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (int i = 0; i < 8; ++i, bits >>= 4) text += digits[bits & 15U];
-  return text;
-}
-
-// Contains host, process and a random number, so that names are unique among all hosts.
-std::string new_temporary_name(const std::string& target) {
-  std::uint32_t random = 0;
-  if (const int error = system::draw_random(&random, sizeof random); error != 0) {
-    posix::fail("draw a name for", target, error);
-  }
-  std::string name(1, '.');
-  name.append(shortened(target)).append(1, '.').append(host_name()).append(1, '.');
-  name.append(std::to_string(getpid())).append(1, '.').append(hex(random));
-  return name.append(temporary_suffix);
-}
-
-// Removes the last dot of `text` and what follows it, and returns what follows.
-std::string_view take_last_part(std::string_view& text) {
-  const std::size_t dot = text.rfind('.');
-  if (dot == std::string_view::npos) return {};
-  const std::string_view part = text.substr(dot + 1);
-  text = text.substr(0, dot);
-  return part;
-}
-
-struct TemporaryParts {
-  std::string_view target;  // shortened
-  std::string_view host;
-};
-
-// The parts of a temporary file's name; nothing for any other name.
-std::optional<TemporaryParts> parse_temporary(std::string_view name) noexcept {
-  if (name.size() <= temporary_suffix.size() || name.front() != '.') return std::nullopt;
-  if (name.substr(name.size() - temporary_suffix.size()) != temporary_suffix) return std::nullopt;
-  name = name.substr(1, name.size() - 1 - temporary_suffix.size());
-  const std::string_view random = take_last_part(name);
-  const std::string_view process = take_last_part(name);
-  const std::string_view host = take_last_part(name);
-  const auto consists_of = [](std::string_view text, std::string_view characters) {
-    return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
-  };
-  const bool fits = random.size() == 8 && consists_of(random, "0123456789abcdef") &&
-                    consists_of(process, "0123456789") && !host.empty() && !name.empty();
-  return fits ? std::optional(TemporaryParts{name, host}) : std::nullopt;
-}
 
 // Renames a file within a folder without replacing another one. Returns false if the target exists.
 // Error messages call the target `shown`.
@@ -140,31 +57,6 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
                      shown);
 }
 
-enum class Named { yes, no, unknown };  // unknown: errno is set
-
-// Whether `name` in `folder` is the file that `descriptor` has open.
-Named is_named(int descriptor, int folder, const char* name) noexcept {
-  struct stat open_file = {};
-  struct stat named = {};
-  if (fstat(descriptor, &open_file) != 0) return Named::unknown;
-  if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0) {
-    return errno == ENOENT ? Named::no : Named::unknown;
-  }
-  return FileId(open_file) == FileId(named) ? Named::yes : Named::no;
-}
-
-// Removes a temporary file of this host unless a process is writing it: writers hold a lock, which
-// the system releases when the process ends.
-void remove_stale(const Folder& folder, const std::string& name) {
-  constexpr int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  const int at = folder.descriptor();
-  // NFS locks only files that are open for writing.
-  Descriptor old(openat(at, name.c_str(), O_RDWR | flags));
-  if (old.get() < 0) old = Descriptor(openat(at, name.c_str(), O_RDONLY | flags));
-  if (old.get() < 0 || flock(old.get(), LOCK_EX | LOCK_NB) != 0) return;
-  if (is_named(old.get(), at, name.c_str()) == Named::yes) unlinkat(at, name.c_str(), 0);
-}
-
 Folder folder_for(const std::string& path) {
   try {
     return Folder(folder_of(path));
@@ -174,35 +66,6 @@ Folder folder_for(const std::string& path) {
 }
 
 }  // namespace
-
-bool is_temporary_name(std::string_view name) noexcept { return parse_temporary(name).has_value(); }
-
-void Leftovers::remove(const Folder& folder, const std::string& name) {
-  const FileId& id = folder.id();
-  std::vector<std::string> ours;
-  {
-    const std::lock_guard lock(mutex_);
-    if (folders_.insert(id).second) {
-      const int list = openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      // In a folder that may not be read, nothing is removed.
-      const std::unique_ptr<DIR, int (*)(DIR*)> entries(list < 0 ? nullptr : fdopendir(list),
-                                                        closedir);
-      if (!entries && list >= 0) ::close(list);
-      const dirent* entry = nullptr;
-      while (entries && (entry = readdir(entries.get())) != nullptr) {
-        const auto parts = parse_temporary(entry->d_name);
-        if (parts && parts->host == host_name()) {
-          found_.emplace(std::pair(id, std::string(parts->target)), entry->d_name);
-        }
-      }
-    }
-    if (found_.empty()) return;
-    const auto [first, last] = found_.equal_range({id, shortened(name)});
-    for (auto it = first; it != last; ++it) ours.push_back(it->second);
-    found_.erase(first, last);
-  }
-  for (const std::string& temporary : ours) remove_stale(folder, temporary);
-}
 
 FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Options options,
                    std::string shown)
@@ -257,7 +120,7 @@ bool FileSink::open_unnamed() {
 bool FileSink::make_temporary(const std::function<bool(const char*)>& make) {
   constexpr int attempts = 100;
   for (int i = 0; i < attempts; ++i) {
-    const std::string name = new_temporary_name(name_);
+    const std::string name = new_temporary_name(name_, shown_);
     announce(name);
     if (make(name.c_str())) return true;
     const int error = errno;
@@ -279,7 +142,7 @@ void FileSink::open_named() {
     // still has its name. On file systems without locks, no process removes anything, because
     // remove_stale() needs a lock.
     static_cast<void>(flock(descriptor_.get(), LOCK_EX));
-    const Named named = is_named(descriptor_.get(), folder, name);
+    const Named named = still_has_name(descriptor_.get(), folder, name);
     if (named == Named::yes) return true;
     const int error = named == Named::no ? EEXIST : errno;
     if (named == Named::unknown) unlinkat(folder, name, 0);
@@ -456,7 +319,7 @@ void FileSink::give_name() {
     }
   }
   // On file systems whose locks have no effect on other hosts, one of these may have removed it.
-  switch (is_named(file, folder, temporary_.c_str())) {
+  switch (still_has_name(file, folder, temporary_.c_str())) {
     case Named::yes:
       break;
     case Named::no:
@@ -477,7 +340,7 @@ void FileSink::give_name() {
 void FileSink::discard() noexcept {
   if (temporary_.empty() || !owner_.is_this()) return;
   const int folder = folder_->descriptor();
-  if (is_named(descriptor_.get(), folder, temporary_.c_str()) != Named::no) {
+  if (still_has_name(descriptor_.get(), folder, temporary_.c_str()) != Named::no) {
     unlinkat(folder, temporary_.c_str(), 0);
   }
   temporary_.clear();
@@ -485,71 +348,6 @@ void FileSink::discard() noexcept {
     if (options_.on_temporary) options_.on_temporary(folder, temporary_);
   } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor must not throw
   }
-}
-
-SharedSink::SharedSink(const std::string& path, std::string name)
-    : descriptor_(open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)),
-      name_(std::move(name)),
-      write_back_(std::make_unique<posix::WriteBack>()) {
-  if (descriptor_.get() < 0) {
-    const IoError error = io_error(path, "open", errno);
-    throw IoError(name_ + ": its temporary file " + error.what(), error.code(), name_);
-  }
-}
-
-SharedSink::SharedSink(SharedSink&& other) noexcept = default;
-SharedSink& SharedSink::operator=(SharedSink&& other) noexcept = default;
-SharedSink::~SharedSink() = default;
-
-void SharedSink::write(Bytes data) {
-  write_at(position_, data);
-  position_ += data.size();
-}
-
-void SharedSink::write_at(std::uint64_t offset, Bytes data) {
-  posix::write_full_at(descriptor_.get(), offset, data, name_);
-  write_back_->wrote(descriptor_.get(), offset, data.size(), name_);
-}
-
-void SharedSink::sync() {
-  if (!system::sync_to_disk(descriptor_.get()) && errno != EINVAL)
-    posix::fail("sync", name_, errno);
-}
-
-void SharedSink::resize(std::uint64_t bytes) {
-  while (ftruncate(descriptor_.get(), static_cast<off_t>(bytes)) != 0) {
-    if (errno != EINTR) posix::fail("write", name_, errno);
-  }
-}
-
-void SharedSink::commit() {
-  sync();
-  if (const int error = descriptor_.close(); error != 0) posix::fail("write", name_, error);
-}
-
-FileId SharedSink::id() const {
-  struct stat status = {};
-  if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
-  return FileId(status);
-}
-
-PipeSink::PipeSink(Descriptor descriptor, std::string name)
-    : descriptor_(std::move(descriptor)), name_(std::move(name)) {
-  struct stat status = {};
-  const bool is_pipe = fstat(descriptor_.get(), &status) == 0 && S_ISFIFO(status.st_mode);
-  if (is_pipe) system::enlarge_pipe(descriptor_.get());
-  takes_pages_ = is_pipe && system::pipes_take_pages();
-}
-
-void PipeSink::write(Bytes data) { posix::write_full(descriptor_.get(), data, name_); }
-
-void PipeSink::write_pages(Bytes data) {
-  if (!takes_pages_) return write(data);
-  posix::write_references(descriptor_.get(), data, name_);
-}
-
-void PipeSink::commit() {
-  if (const int error = descriptor_.close(); error != 0) posix::fail("write", name_, error);
 }
 
 }  // namespace paraes
