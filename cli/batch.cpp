@@ -468,7 +468,7 @@ class Batch {
   void remove_later(const FileJob& job, FileOutcome::Committed& committed) {
     Removal removal;
     removal.input = committed.input;
-    removal.output = committed.id;
+    removal.output = *committed.written;
     removal.found = job.found;
     // The list of files has the others.
     if (job.found == nullptr || !(committed.output == *job.output)) {
@@ -642,7 +642,7 @@ class Batch {
   };
   struct Removal {
     FileVersion input;
-    FileId output;
+    WrittenFile output;
     const FoundFile* found = nullptr;
     std::unique_ptr<const RemovalPlaces> places;  // null: those of the found file
   };

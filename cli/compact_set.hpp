@@ -31,8 +31,11 @@ class CompactSet {
     return true;
   }
 
-  [[nodiscard]] bool contains(Value value) const {
-    return !places_.empty() && places_[find(value)] != none;
+  [[nodiscard]] bool contains(Value value) const { return equal_to(value) != none; }
+
+  // The value of the set that equals `value`, or `none`.
+  [[nodiscard]] Value equal_to(Value value) const {
+    return places_.empty() ? none : places_[find(value)];
   }
 
  private:

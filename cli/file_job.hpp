@@ -32,7 +32,7 @@ struct FileOutcome {
   struct Committed {
     FileVersion input;  // at opening, and unchanged after the last read
     Place output;
-    FileId id;  // of the output; only with --rm
+    std::optional<WrittenFile> written;  // the output, with --rm
   };
   std::optional<Committed> committed;
 };

@@ -18,6 +18,7 @@
 
 #include "cli/compact_set.hpp"
 #include "cli/exclude.hpp"
+#include "cli/name_probe.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
 #include "paraes/error.hpp"
@@ -121,6 +122,26 @@ class OutputNames {
   const std::deque<std::uint32_t>& targets_;
 };
 
+// The same for names that differ, but that some file system may take for one.
+class Outlines {
+ public:
+  Outlines(const FileList& files, const std::deque<std::uint32_t>& targets)
+      : files_(files), targets_(targets) {}
+
+  [[nodiscard]] std::uint64_t operator()(std::uint32_t number) const {
+    const FoundFile& file = files_[number];
+    return SpreadBits()(hash_of_outline(file.name) + targets_[file.folder]);
+  }
+  [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const {
+    return targets_[files_[a].folder] == targets_[files_[b].folder] &&
+           outline_of(files_[a].name) == outline_of(files_[b].name);
+  }
+
+ private:
+  const FileList& files_;
+  const std::deque<std::uint32_t>& targets_;
+};
+
 class Finder {
  public:
   Finder(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files)
@@ -131,7 +152,8 @@ class Finder {
         exclusions_(options.exclude),
         found_(verb, (options.verbose && !options.quiet) || options.json),
         list_(found_.files),
-        output_names_(OutputNames(list_, targets_), OutputNames(list_, targets_)) {
+        output_names_(OutputNames(list_, targets_), OutputNames(list_, targets_)),
+        outlines_(Outlines(list_, target_outlines_), Outlines(list_, target_outlines_)) {
     if (options.output.path_given && verb != Verb::verify) {
       found_.outputs.emplace(roots, options.output.path);
     }
@@ -140,6 +162,7 @@ class Finder {
   Found run() {
     for (const std::string& input : options_.inputs) add_argument(input);
     refuse_outputs_over_inputs();
+    refuse_shared_names();
     for (std::size_t i = 0; i < list_.size(); ++i) {
       const FoundFile& file = list_[i];
       if (file.state == FileState::up_to_date) ++found_.up_to_date;
@@ -294,9 +317,9 @@ class Finder {
     if (S_ISLNK(status.st_mode)) return Skip::link;
     // The outputs of an earlier run are not inputs.
     if (folder && found_.outputs && found_.outputs->is_top(status)) return Skip::output;
+    if (is_temporary_name(name)) return Skip::temporary;
     if (folder) return std::nullopt;
     if (!S_ISREG(status.st_mode)) return Skip::special;
-    if (is_temporary_name(name)) return Skip::temporary;
     if (has_suffix(name) == (verb_ == Verb::encrypt)) return Skip::name;
     return std::nullopt;
   }
@@ -321,7 +344,7 @@ class Finder {
 
   // Gives the next folder of the list, `number`, the number of the folder of its outputs.
   void note_target(std::uint32_t number) {
-    if (!has_outputs(verb_)) return;
+    if (verb_ == Verb::verify) return;
     std::string shown = found_.outputs ? found_.outputs->shown() + mirrored_path(number)
                                        : list_.top(number).shown + list_.path(number);
     if (!shown.empty() && shown.back() != '/') shown += '/';
@@ -329,6 +352,41 @@ class Finder {
     const std::string normal = fs::path(shown + "-").lexically_normal().string();
     const auto next = static_cast<std::uint32_t>(target_numbers_.size());
     targets_.push_back(target_numbers_.try_emplace(normal, next).first->second);
+    target_outlines_.push_back(
+        outline_numbers_.try_emplace(outline_of(normal), next).first->second);
+  }
+
+  // Notes a file whose output may share a name with that of another one. A folder that was searched
+  // holds both names of its files already, so that outputs beside them are apart, too.
+  void note_outline(std::uint32_t number) {
+    if (!found_.outputs && !list_.top(list_[number].folder).follow) return;
+    if (outlines_.insert(number)) return;
+    sharing_.push_back(outlines_.equal_to(number));
+    sharing_.push_back(number);
+  }
+
+  // Refuses outputs that the file system would give the name of another output of this run.
+  void refuse_shared_names() {
+    std::sort(sharing_.begin(), sharing_.end());
+    sharing_.erase(std::unique(sharing_.begin(), sharing_.end()), sharing_.end());
+    std::map<const TreeRoot*, NameProbe> probes;
+    for (const std::uint32_t number : sharing_) {
+      FoundFile& file = list_[number];
+      const Place place = list_.place(file);
+      const Place output = found_.output(file).value_or(place);
+      NameProbe& probe = probes.try_emplace(output.root.get(), output.root->open("")).first->second;
+      if (!probe.folds() || probe.is_new(output.path)) continue;
+      file.state = FileState::refused;
+      refuse(place.shown,
+             has_outputs(verb_)
+                 ? fmt::format("{}: its file system takes it for the same name as the output of "
+                               "another input of this run; write elsewhere with -o",
+                               output.shown)
+                 : fmt::format("{}: its file system takes it for the same name as another input "
+                               "of this run",
+                               place.shown),
+             2);
+    }
   }
 
   // `name`: in the memory of the list.
@@ -346,6 +404,7 @@ class Finder {
     protected_.add_input(FileId(status));
     if (!has_outputs(verb_)) {
       const std::uint32_t number = list_.add(file);
+      if (!again && verb_ == Verb::rekey) note_outline(number);
       if (!again) return;
       list_[number].state = FileState::repeated;
       found_.repeated.emplace_back(number, FileId(status));
@@ -373,6 +432,7 @@ class Finder {
              2);
       return;
     }
+    note_outline(number);
     if (!existing) return;
     if (replaces()) {
       replaced_.push_back({number, FileId(*existing)});
@@ -430,6 +490,11 @@ class Finder {
   std::map<std::string, std::uint32_t> target_numbers_;
   std::deque<std::uint32_t> targets_;
   CompactSet<std::uint32_t, ~std::uint32_t{0}, OutputNames, OutputNames> output_names_;
+  // The same for outlines of names, and the files that have one in common.
+  std::map<std::string, std::uint32_t> outline_numbers_;
+  std::deque<std::uint32_t> target_outlines_;
+  CompactSet<std::uint32_t, ~std::uint32_t{0}, Outlines, Outlines> outlines_;
+  std::deque<std::uint32_t> sharing_;
   // The existing files in the places of outputs, by the numbers of the inputs.
   std::deque<std::pair<std::uint32_t, FileId>> replaced_;
 };

@@ -158,8 +158,22 @@ void OpenFile::check_contents() const {
 
 Sink& OpenFile::open_output(bool named) {
   check_contents();
-  output_ = open_sink(run_, job_, destination_, input_, temporary_, named);
+  advise_if_it_cannot_rename(
+      [&] { output_ = open_sink(run_, job_, destination_, input_, temporary_, named); });
   return *output_;
+}
+
+template <class Work>
+void OpenFile::advise_if_it_cannot_rename(const Work& work) const {
+  try {
+    work();
+  } catch (const CannotRename& error) {
+    const char* const advice =
+        run_.plan.verb == Verb::rekey
+            ? "rekey a copy elsewhere, and write its bytes into this file"
+            : "write into the file itself with -c > FILE, or elsewhere with -o";
+    throw IoError(fmt::format("{}: {}", error.what(), advice), error.code(), error.path());
+  }
 }
 
 Distributor::Names OpenFile::names() const {
@@ -229,8 +243,9 @@ void OpenFile::finish() {
     const struct stat* const replaced = run_.plan.verb == Verb::rekey ? &input_.status : nullptr;
     FileOutcome::Committed committed = {version_, destination_.place, {}};
     outcome_.commits = true;
-    committed.id = run_.files.commit(*file, destination_.place, destination_.path,
-                                     run_.options.remove, replaced);
+    advise_if_it_cannot_rename([&] {
+      committed.written = run_.files.commit(*file, destination_.place, destination_.path, replaced);
+    });
     outcome_.committed = std::move(committed);
   } else if (output_) {
     output_->commit();

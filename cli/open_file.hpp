@@ -65,6 +65,8 @@ class OpenFile {
 
  private:
   void check_contents() const;
+  template <class Work>
+  void advise_if_it_cannot_rename(const Work& work) const;
   void say_done() const;
 
   RunContext& run_;

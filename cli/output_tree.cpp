@@ -11,6 +11,7 @@
 
 #include "cli/output.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/unsupported.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -136,7 +137,7 @@ void OutputTree::set_mode(const std::string& path, mode_t most) {
   // inherited from the parent.
   const mode_t wanted = wanted_[path].value_or(default_mode(0777)) & most;
   if (error == 0 && fchmod(folder.get(), wanted | (status.st_mode & 07000)) != 0) error = errno;
-  if (error == 0 || error == EPERM) return;
+  if (error == 0 || system::is_unsupported(error)) return;
   throw io_error(root_->open("")->name_of(path), "set the mode of", error);
 }
 

@@ -142,13 +142,13 @@ void ProtectedFiles::check_target(const struct stat& status, const std::string& 
   }
 }
 
-FileId ProtectedFiles::commit(FileSink& sink, const Place& place, const std::string& shown,
-                              bool wants_id, const struct stat* replaced) {
+std::optional<WrittenFile> ProtectedFiles::commit(FileSink& sink, const Place& place,
+                                                  const std::string& shown,
+                                                  const struct stat* replaced) {
   sink.prepare();
-  const FileId id = replaces_ || wants_id ? sink.id() : FileId();
   if (!replaces_) {
     sink.commit();
-    return id;
+    return removes_ ? std::optional(sink.written()) : std::nullopt;
   }
   const std::lock_guard lock(mutex_);
   const auto target = sink.target();
@@ -170,10 +170,11 @@ FileId ProtectedFiles::commit(FileSink& sink, const Place& place, const std::str
                       shown, *flag));
     }
   }
-  outputs_.reserve(id);  // what follows the commit must not fail
+  outputs_.reserve(sink.id());  // what follows the commit must not fail
   sink.commit();
-  outputs_.insert(id);
-  return id;
+  WrittenFile written = sink.written();
+  if (written.id) outputs_.insert(*written.id);
+  return written;
 }
 
 }  // namespace paraes::cli

@@ -64,12 +64,13 @@ class ProtectedFiles {
   // Whether the file was added as an input. Only in runs that may overwrite files.
   [[nodiscard]] bool is_input(const FileId& id) const { return inputs_.contains(id); }
 
-  // Commits a sink and returns the identity of its file, if it is wanted. Throws InvalidArgument if
-  // it would replace a protected file. `replaced`: the status, when it was opened, of the file that
-  // it has to replace; throws IoError if that is no longer there, or has changed in any way.
-  // `place`: of the file that the sink makes. Thread-safe.
-  FileId commit(FileSink& sink, const Place& place, const std::string& shown, bool wants_id,
-                const struct stat* replaced);
+  // Commits a sink. Returns what --rm compares before it removes the source, if the run may remove
+  // or replace files. Throws InvalidArgument if the sink would replace a protected file.
+  // `replaced`: the status, when it was opened, of the file that it has to replace; throws IoError
+  // if that is no longer there, or has changed in any way. `place`: of the file that the sink
+  // makes. Thread-safe.
+  std::optional<WrittenFile> commit(FileSink& sink, const Place& place, const std::string& shown,
+                                    const struct stat* replaced);
 
  private:
   [[nodiscard]] std::optional<std::string> secret_at(const Place& place) const;

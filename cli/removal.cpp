@@ -18,17 +18,16 @@ namespace {
 std::string system_text(int code) { return std::generic_category().message(code); }
 
 // Why the name of the output no longer leads to the file that was committed; empty if it does.
-std::string why_output_is_unsafe(const Place& output, const FileId& id) {
+std::string why_output_is_unsafe(const Place& output, const WrittenFile& written) {
+  std::optional<Folder> folder;
+  if (!output.follow) folder.emplace(output.open_folder_now());
+  const int at = folder ? folder->descriptor() : AT_FDCWD;
+  const std::string name = folder ? output.name() : output.shown;
   struct stat status = {};
-  int found = 0;
-  if (output.follow) {
-    found = stat(output.shown.c_str(), &status);
-  } else {
-    const Folder folder = output.open_folder_now();
-    found = fstatat(folder.descriptor(), output.name().c_str(), &status, AT_SYMLINK_NOFOLLOW);
+  if (fstatat(at, name.c_str(), &status, folder ? AT_SYMLINK_NOFOLLOW : 0) != 0) {
+    return fmt::format("its output {}: {}", output.shown, system_text(errno));
   }
-  if (found != 0) return fmt::format("its output {}: {}", output.shown, system_text(errno));
-  if (S_ISREG(status.st_mode) && FileId(status) == id) return "";
+  if (written.is_at(at, name.c_str(), output.follow)) return "";
   return fmt::format("{} is not the file that was written for it", output.shown);
 }
 
@@ -80,7 +79,7 @@ std::optional<std::string> remove_source(const Place& source,
     const Folder folder = source.open_folder_now();
     const std::string name = source.name();
     struct stat status = {};
-    if (const std::string why = why_output_is_unsafe(committed.output, committed.id);
+    if (const std::string why = why_output_is_unsafe(committed.output, *committed.written);
         !why.empty()) {
       return not_removed(why);
     }

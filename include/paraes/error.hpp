@@ -180,4 +180,12 @@ class PARAES_EXPORT IoError : public Error {
   std::string path_;
 };
 
+// A finished file cannot get its name: the file system cannot rename files, or has another file
+// mounted in the place of the target. The contents can still be written into the target itself,
+// without the protection that a name for whole files alone gives.
+class PARAES_EXPORT CannotRename : public IoError {
+ public:
+  using IoError::IoError;
+};
+
 }  // namespace paraes

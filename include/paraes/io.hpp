@@ -159,6 +159,19 @@ struct PARAES_EXPORT FileVersion {
 [[nodiscard]] PARAES_EXPORT const char* change_of(const std::optional<struct stat>& now,
                                                   const struct stat& before) noexcept;
 
+// A file that was written, to be found again: by device and inode, and by its length and its first
+// bytes, because some file systems make up inode numbers, and others take two names for one.
+struct PARAES_EXPORT WrittenFile {
+  std::optional<FileId> id;  // none where they are made up
+  std::uint64_t size = 0;
+  std::size_t beginning = 0;        // a hash of the first bytes
+  std::size_t beginning_bytes = 0;  // how many these are, at most 64
+
+  // Whether it is at `name` in the folder with this descriptor. With `follow`, a symbolic link may
+  // lead to it. Of a file that may not be read, device and inode alone are compared.
+  [[nodiscard]] bool is_at(int folder, const char* name, bool follow) const;
+};
+
 // A regular file.
 class PARAES_EXPORT FileSource : public PositionalSource {
  public:
@@ -316,7 +329,9 @@ class PARAES_EXPORT Leftovers {
 // the owner can read and which is locked with flock(2). A sink that is destroyed before commit
 // removes its file. Temporary files that killed processes on this host left for the same target are
 // removed first. A target that cannot be written, such as a folder or a name that is too long, is
-// an IoError in the constructor.
+// an IoError in the constructor; so is a file system that cannot rename files (CannotRename), where
+// the file needs a temporary name. What else a file system does not have (modes, times, links) is
+// left out or done in another way.
 //
 // It belongs to the process that made it (forks.hpp): in a child, whatever writes or names the file
 // throws WrongProcess, and the destructor leaves the file alone.
@@ -371,6 +386,9 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   // Identifies the file that is being written. Not to be called after commit.
   [[nodiscard]] FileId id() const;
 
+  // The file that commit() gave its name. Throws IoError if the name leads to another one by now.
+  [[nodiscard]] WrittenFile written() const;
+
   // The path of the temporary file; empty if it has no name.
   [[nodiscard]] std::string temporary() const;
 
@@ -378,6 +396,10 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   void check_target() const;
   [[nodiscard]] bool open_unnamed();
   void open_named();
+  void check_rename();
+  [[noreturn]] void fail_to_rename(int error) const;
+  void copy_to_named();
+  void note_beginning(std::uint64_t offset, Bytes data);
   [[nodiscard]] bool make_temporary(const std::function<bool(const char*)>& make);
   void announce(std::string temporary);
   [[nodiscard]] mode_t permissions_of_target(const struct stat& status) const;
@@ -397,6 +419,8 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   std::uint64_t position_ = 0;
   bool prepared_ = false;
   OwnerProcess owner_;
+  std::mutex beginning_mutex_;
+  WrittenFile written_;
 };
 
 // Anything that can be written in order: a pipe, a terminal, a device, or standard output. Bytes

@@ -8,6 +8,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/unsupported.hpp"
 #include "src/io/posix.hpp"
 #include "src/io/system/files.hpp"
 
@@ -105,7 +106,8 @@ int Folder::try_sync(bool needed) const noexcept {
     return errno == EACCES && !needed ? 0 : errno;
   }
   // Some file systems cannot sync a folder.
-  return !system::sync_to_disk(descriptor.get()) && errno != EINVAL && errno != EROFS ? errno : 0;
+  if (system::sync_to_disk(descriptor.get()) || errno == EROFS) return 0;
+  return system::is_unsupported(errno) ? 0 : errno;
 }
 
 std::string folder_of(const std::string& path) {

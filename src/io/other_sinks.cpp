@@ -9,6 +9,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/unsupported.hpp"
 #include "src/io/posix.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/system/pipes.hpp"
@@ -41,8 +42,9 @@ void SharedSink::write_at(std::uint64_t offset, Bytes data) {
 }
 
 void SharedSink::sync() {
-  if (!system::sync_to_disk(descriptor_.get()) && errno != EINVAL)
+  if (!system::sync_to_disk(descriptor_.get()) && !system::is_unsupported(errno)) {
     posix::fail("sync", name_, errno);
+  }
 }
 
 void SharedSink::resize(std::uint64_t bytes) {

@@ -5,16 +5,20 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/unsupported.hpp"
 #include "src/io/posix.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/temporaries.hpp"
@@ -23,12 +27,16 @@
 namespace paraes {
 namespace {
 
+// Whether an unnamed file could not get a name: policies that forbid links hold for all files. The
+// next ones have names from the beginning, which spares the copy.
+std::atomic<bool> links_are_refused = false;
+
 // Renames a file within a folder without replacing another one. Returns false if the target exists.
 // Error messages call the target `shown`.
 bool rename_new(int folder, const char* from, const char* to, const std::string& shown) {
   if (system::rename_without_replacing(folder, from, to)) return true;
   if (errno == EEXIST) return false;
-  if (errno != EINVAL && errno != ENOSYS) posix::fail("write", shown, errno);
+  if (!system::is_unsupported(errno)) posix::fail("write", shown, errno);
   // A hard link does not replace a file either.
   if (linkat(folder, from, folder, to, 0) == 0) {
     int failed = unlinkat(folder, from, 0);
@@ -40,9 +48,7 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
     posix::fail("write", shown, error);
   }
   if (errno == EEXIST) return false;
-  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) {
-    posix::fail("write", shown, errno);
-  }
+  if (!system::is_unsupported(errno) && errno != EMLINK) posix::fail("write", shown, errno);
   // Without hard links (FAT), check first; another process may create the target in between.
   struct stat status = {};
   if (fstatat(folder, to, &status, AT_SYMLINK_NOFOLLOW) == 0) return false;
@@ -57,6 +63,13 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
                      shown);
 }
 
+// How much of a file WrittenFile compares: more than any header up to its salt.
+constexpr std::size_t most_of_beginning = 64;
+
+std::size_t hash_of(Bytes bytes) {
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 Folder folder_for(const std::string& path) {
   try {
     return Folder(folder_of(path));
@@ -66,6 +79,24 @@ Folder folder_for(const std::string& path) {
 }
 
 }  // namespace
+
+bool WrittenFile::is_at(int folder, const char* name, bool follow) const {
+  struct stat status = {};
+  const Descriptor file(openat(
+      folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | (follow ? 0 : O_NOFOLLOW)));
+  if (file.get() < 0) {
+    return (errno == EACCES || errno == EPERM) && id &&
+           fstatat(folder, name, &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode) && FileId(status) == id;
+  }
+  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  if (static_cast<std::uint64_t>(status.st_size) != size) return false;
+  if (id && FileId(status) != id) return false;
+  std::array<std::uint8_t, most_of_beginning> bytes{};
+  const MutableBytes there = MutableBytes(bytes).first(beginning_bytes);
+  return beginning_bytes == 0 || (posix::read_full_at(file.get(), 0, there, name) == there.size() &&
+                                  hash_of(there) == beginning);
+}
 
 FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Options options,
                    std::string shown)
@@ -81,7 +112,7 @@ FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Optio
     } else {
       Leftovers().remove(*folder_, name_);
     }
-    if (options_.named || !open_unnamed()) open_named();
+    if (options_.named || links_are_refused || !open_unnamed()) open_named();
     if (options_.keep_owner) keep_owner();
   } catch (...) {
     discard();
@@ -150,6 +181,39 @@ void FileSink::open_named() {
     return false;
   });
   if (!made) posix::fail("create", shown_, errno);
+  check_rename();
+}
+
+// Finds out before the first byte whether files can be renamed there, by another temporary name.
+// Once for each file system.
+void FileSink::check_rename() {
+  static std::mutex mutex;
+  static std::set<dev_t> can_rename;
+  const dev_t device = folder_->id().device;
+  {
+    const std::lock_guard lock(mutex);
+    if (can_rename.contains(device)) return;
+  }
+  const int folder = folder_->descriptor();
+  const std::string before = temporary_;
+  const std::string name = new_temporary_name(name_, shown_);
+  if (renameat(folder, before.c_str(), folder, name.c_str()) != 0) fail_to_rename(errno);
+  announce(name);
+  const std::lock_guard lock(mutex);
+  can_rename.insert(device);
+}
+
+void FileSink::fail_to_rename(int error) const {
+  if (error != EBUSY && !system::is_unsupported(error)) posix::fail("write", shown_, error);
+  const char* const why =
+      error == EBUSY
+          ? "another file system has a file mounted there, as in a container, which cannot be "
+            "replaced"
+          : "its file system cannot rename files, so that it could not get its name only once it "
+            "is whole";
+  throw CannotRename(shown_ + ": cannot rename a file to it (" +
+                         std::generic_category().message(error) + "): " + why,
+                     error, shown_);
 }
 
 void FileSink::announce(std::string temporary) {
@@ -174,8 +238,22 @@ void FileSink::check_owner() const {
 
 void FileSink::write_at(std::uint64_t offset, Bytes data) {
   check_owner();
+  note_beginning(offset, data);
   posix::write_full_at(descriptor_.get(), offset, data, shown_);
   write_back_->wrote(descriptor_.get(), offset, data.size(), shown_);
+}
+
+// The beginning is what was written first at the offset 0: the header of a message, for instance.
+void FileSink::note_beginning(std::uint64_t offset, Bytes data) {
+  if (offset >= most_of_beginning) return;
+  const std::lock_guard lock(beginning_mutex_);
+  if (offset != 0) {
+    if (offset < written_.beginning_bytes) written_.beginning_bytes = 0;  // it has changed
+    return;
+  }
+  const Bytes beginning = data.first(std::min(data.size(), most_of_beginning));
+  written_.beginning = hash_of(beginning);
+  written_.beginning_bytes = beginning.size();
 }
 
 void FileSink::copy_at(std::uint64_t offset, const FileSource& from, std::uint64_t begin,
@@ -195,8 +273,7 @@ void FileSink::copy_at(std::uint64_t offset, const FileSource& from, std::uint64
     }
     if (n < 0 && errno == EINTR) continue;
     // Not every pair of file systems can do it, and some say so by copying nothing.
-    const bool refused = n == 0 || errno == ENOSYS || errno == EXDEV || errno == EINVAL ||
-                         errno == EOPNOTSUPP || errno == EPERM;
+    const bool refused = n == 0 || errno == EXDEV || system::is_unsupported(errno);
     if (!refused) posix::fail("write", shown_, errno);
     break;
   }
@@ -269,7 +346,8 @@ void FileSink::set_owner_and_mode() {
     const bool differs = old->st_uid != own.st_uid || old->st_gid != own.st_gid;
     if (differs && fchown(file, old->st_uid, old->st_gid) != 0) mode &= S_IRWXU;
   }
-  if (fchmod(file, mode) != 0 && errno != EPERM) posix::fail("write", shown_, errno);
+  if (fchmod(file, mode) != 0 && !system::is_unsupported(errno))
+    posix::fail("write", shown_, errno);
 }
 
 void FileSink::prepare() {
@@ -279,11 +357,16 @@ void FileSink::prepare() {
   // Set only now, so that no other user can open an incomplete file.
   set_owner_and_mode();
   if (options_.modified) {
+    // Not UTIME_OMIT for the other time: libfuse 2 then sets neither, and reports no error.
     const std::array<timespec, 2> times = {
-        {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, *options_.modified}};
-    if (futimens(file, times.data()) != 0 && errno != EPERM) posix::fail("write", shown_, errno);
+        {{.tv_sec = 0, .tv_nsec = UTIME_NOW}, *options_.modified}};
+    if (futimens(file, times.data()) != 0 && !system::is_unsupported(errno)) {
+      posix::fail("write", shown_, errno);
+    }
   }
-  if (!system::sync_to_disk(file) && errno != EINVAL) posix::fail("sync", shown_, errno);
+  if (!system::sync_to_disk(file) && !system::is_unsupported(errno)) {
+    posix::fail("sync", shown_, errno);
+  }
   // Some file systems report a failed write only when a descriptor is closed. Closing a duplicate
   // has that effect, and keeps the descriptor open for naming the file and for its lock.
   Descriptor copy(fcntl(file, F_DUPFD_CLOEXEC, 3));
@@ -296,6 +379,11 @@ void FileSink::commit() {
   check_owner();
   prepare();
   give_name();
+  struct stat status = {};
+  if (fstat(descriptor_.get(), &status) == 0) {
+    written_.id.emplace(status);
+    written_.size = static_cast<std::uint64_t>(status.st_size);
+  }
   descriptor_.close();
   if (!options_.sync_folder) return;
   if (const int error = folder_->try_sync(options_.needs_sync)) {
@@ -303,23 +391,45 @@ void FileSink::commit() {
   }
 }
 
+WrittenFile FileSink::written() const {
+  const int folder = folder_->descriptor();
+  struct stat status = {};
+  if (fstatat(folder, name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      FileId(status) == written_.id) {
+    return written_;
+  }
+  // A hard link, for instance, gets another inode number over sshfs.
+  WrittenFile file = written_;
+  file.id.reset();
+  if (file.is_at(folder, name_.c_str(), false)) return file;
+  throw IoError(shown_ +
+                    ": it is not the file that was written: another program, or another output "
+                    "whose name its file system takes for the same, has replaced it",
+                EIO, shown_);
+}
+
 void FileSink::give_name() {
-  const int file = descriptor_.get();
   const int folder = folder_->descriptor();
   if (temporary_.empty()) {
+    const int file = descriptor_.get();
     if (system::link_unnamed(file, folder, name_.c_str())) return;
-    if (errno != EEXIST) posix::fail("write", shown_, errno);
-    if (!options_.overwrite) fail_to_replace(shown_);
-    // Only a file with a name can replace another one atomically. It is locked before it gets its
-    // temporary name; otherwise another process could remove it as stale.
-    static_cast<void>(flock(file, LOCK_EX | LOCK_NB));
-    if (!make_temporary(
-            [&](const char* name) { return system::link_unnamed(file, folder, name); })) {
-      posix::fail("write", shown_, errno);
+    if (errno == EEXIST) {
+      if (!options_.overwrite) fail_to_replace(shown_);
+      // Only a file with a name can replace another one atomically. It is locked before it gets its
+      // temporary name; otherwise another process could remove it as stale.
+      static_cast<void>(flock(file, LOCK_EX | LOCK_NB));
+    }
+    const bool linked = errno == EEXIST && make_temporary([&](const char* name) {
+                          return system::link_unnamed(file, folder, name);
+                        });
+    if (!linked) {
+      if (!system::is_unsupported(errno)) posix::fail("write", shown_, errno);
+      links_are_refused = true;
+      copy_to_named();
     }
   }
   // On file systems whose locks have no effect on other hosts, one of these may have removed it.
-  switch (still_has_name(file, folder, temporary_.c_str())) {
+  switch (still_has_name(descriptor_.get(), folder, temporary_.c_str())) {
     case Named::yes:
       break;
     case Named::no:
@@ -332,9 +442,19 @@ void FileSink::give_name() {
   if (!options_.overwrite) {
     if (!rename_new(folder, temporary_.c_str(), name_.c_str(), shown_)) fail_to_replace(shown_);
   } else if (renameat(folder, temporary_.c_str(), folder, name_.c_str()) != 0) {
-    posix::fail("write", shown_, errno);
+    fail_to_rename(errno);
   }
   announce("");
+}
+
+// Moves what was written from the unnamed file to one that has a name.
+void FileSink::copy_to_named() {
+  const FileSource unnamed(std::move(descriptor_), shown_);
+  open_named();
+  if (options_.keep_owner) keep_owner();
+  copy_at(0, unnamed, 0, unnamed.size());
+  prepared_ = false;
+  prepare();
 }
 
 void FileSink::discard() noexcept {

@@ -58,7 +58,7 @@ int open_beneath(int /*folder*/, const char* /*path*/, int /*flags*/, mode_t /*m
 #endif
 
 int open_unnamed(int folder) noexcept {
-  const int file = openat(folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  const int file = openat(folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0 || can_link(file)) return file;
   close(file);
   return -1;
