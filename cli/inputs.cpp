@@ -456,11 +456,38 @@ class Finder {
 
   [[nodiscard]] bool replaces() const { return options_.output.force || options_.output.update; }
 
+  // Whether the place of the output is that of an input whose name ends in .PAES or the like, in
+  // another spelling, on a file system that takes both for one. Other inputs cannot be meant: an
+  // output's name ends in .paes where those of the inputs do not, and the other way round.
+  [[nodiscard]] bool shares_a_name_with_an_input(const FoundFile& file) {
+    const auto absolute = [](const std::string& path) {
+      std::error_code error;
+      return fs::absolute(path, error).lexically_normal().string();
+    };
+    const Place output = *found_.output(file);
+    if (!outline_of(output.path).ends_with(suffix)) return false;
+    if (!inputs_in_other_case_) {
+      inputs_in_other_case_.emplace();
+      for (std::size_t i = 0; i < list_.size(); ++i) {
+        const FoundFile& input = list_[i];
+        const bool ends_so = outline_of(input.name).ends_with(suffix);
+        if (!ends_so || (verb_ == Verb::encrypt && has_suffix(input.name))) continue;
+        const std::string path = absolute(list_.shown(input));
+        inputs_in_other_case_->emplace(outline_of(path), path);
+      }
+    }
+    if (inputs_in_other_case_->empty()) return false;
+    const std::string path = absolute(output.shown);
+    const auto input = inputs_in_other_case_->find(outline_of(path));
+    return input != inputs_in_other_case_->end() && input->second != path &&
+           NameProbe(output.root->open("")).folds();
+  }
+
   // Refuses outputs that would replace another input: that one would be lost, or change while read.
   void refuse_outputs_over_inputs() {
     for (const auto& [number, target] : replaced_) {
       FoundFile& file = list_[number];
-      if (!protected_.is_input(target)) continue;
+      if (!protected_.is_input(target) && !shares_a_name_with_an_input(list_[number])) continue;
       // Even if it is not older: then it is not the output of this input.
       file.state = FileState::refused;
       const std::string input = list_.shown(file);
@@ -497,6 +524,7 @@ class Finder {
   std::deque<std::uint32_t> sharing_;
   // The existing files in the places of outputs, by the numbers of the inputs.
   std::deque<std::pair<std::uint32_t, FileId>> replaced_;
+  std::optional<std::map<std::string, std::string>> inputs_in_other_case_;
 };
 
 }  // namespace

@@ -166,6 +166,7 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
         fmt::format("{}: it is a folder; name the output file in it with -o", destination.path));
   }
   if (found) run.files.check_secret_target(status, destination.path, job.input.shown);
+  if (found && options.update) run.files.check_not_output(status, destination.path);
   if (found && options.update && is_up_to_date(input.status, status)) {
     destination.up_to_date = true;
     return destination;

@@ -133,6 +133,17 @@ void ProtectedFiles::check_target(const struct stat& status, const std::string& 
     throw InvalidArgument(
         fmt::format("{}: it is an input of this run; write elsewhere with -o", shown));
   }
+  check_not_output_now(status, shown);
+}
+
+void ProtectedFiles::check_not_output(const struct stat& status, const std::string& shown) const {
+  const std::lock_guard lock(mutex_);
+  check_not_output_now(status, shown);
+}
+
+// Call it with mutex_ held.
+void ProtectedFiles::check_not_output_now(const struct stat& status,
+                                          const std::string& shown) const {
   if (outputs_.contains(FileId(status))) {
     throw InvalidArgument(
         fmt::format("{}: it is the output of another input of this run, by this or another name; "

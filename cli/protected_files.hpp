@@ -64,6 +64,10 @@ class ProtectedFiles {
   // Whether the file was added as an input. Only in runs that may overwrite files.
   [[nodiscard]] bool is_input(const FileId& id) const { return inputs_.contains(id); }
 
+  // Throws InvalidArgument if the file is an output of this run. Only in runs that may overwrite
+  // files. Thread-safe.
+  void check_not_output(const struct stat& status, const std::string& shown) const;
+
   // Commits a sink. Returns what --rm compares before it removes the source, if the run may remove
   // or replace files. Throws InvalidArgument if the sink would replace a protected file.
   // `replaced`: the status, when it was opened, of the file that it has to replace; throws IoError
@@ -76,13 +80,14 @@ class ProtectedFiles {
   [[nodiscard]] std::optional<std::string> secret_at(const Place& place) const;
   [[nodiscard]] const SecretFile* find_secret(const struct stat& status) const;
   void check_target(const struct stat& status, const std::string& shown) const;
+  void check_not_output_now(const struct stat& status, const std::string& shown) const;
 
   const std::vector<SecretFile> secrets_;
   const KnownSecrets& known_;
   const bool replaces_;
   const bool removes_;
   FileIdSet inputs_;
-  std::mutex mutex_;  // held from the check of a replaced file until it is replaced
+  mutable std::mutex mutex_;  // held from the check of a replaced file until it is replaced
   FileIdSet outputs_;
 };
 

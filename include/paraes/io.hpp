@@ -168,7 +168,8 @@ struct PARAES_EXPORT WrittenFile {
   std::size_t beginning_bytes = 0;  // how many these are, at most 64
 
   // Whether it is at `name` in the folder with this descriptor. With `follow`, a symbolic link may
-  // lead to it. Of a file that may not be read, device and inode alone are compared.
+  // lead to it. Of a file that may not be read, device and inode alone are compared. Throws IoError
+  // if too many files are open.
   [[nodiscard]] bool is_at(int folder, const char* name, bool follow) const;
 };
 
@@ -386,7 +387,7 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   // Identifies the file that is being written. Not to be called after commit.
   [[nodiscard]] FileId id() const;
 
-  // The file that commit() gave its name. Throws IoError if the name leads to another one by now.
+  // The file that commit() gave its name.
   [[nodiscard]] WrittenFile written() const;
 
   // The path of the temporary file; empty if it has no name.

@@ -85,6 +85,7 @@ bool WrittenFile::is_at(int folder, const char* name, bool follow) const {
   const Descriptor file(openat(
       folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | (follow ? 0 : O_NOFOLLOW)));
   if (file.get() < 0) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) posix::fail("open", name, errno);
     return (errno == EACCES || errno == EPERM) && id &&
            fstatat(folder, name, &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) == 0 &&
            S_ISREG(status.st_mode) && FileId(status) == id;
@@ -394,18 +395,17 @@ void FileSink::commit() {
 WrittenFile FileSink::written() const {
   const int folder = folder_->descriptor();
   struct stat status = {};
-  if (fstatat(folder, name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-      FileId(status) == written_.id) {
-    return written_;
-  }
+  const bool is_named_so = fstatat(folder, name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                           FileId(status) == written_.id;
+  if (is_named_so) return written_;
   // A hard link, for instance, gets another inode number over sshfs.
   WrittenFile file = written_;
   file.id.reset();
-  if (file.is_at(folder, name_.c_str(), false)) return file;
-  throw IoError(shown_ +
-                    ": it is not the file that was written: another program, or another output "
-                    "whose name its file system takes for the same, has replaced it",
-                EIO, shown_);
+  try {
+    if (file.is_at(folder, name_.c_str(), false)) return file;
+  } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): whoever looks for it gets the error
+  }
+  return written_;
 }
 
 void FileSink::give_name() {
@@ -413,17 +413,18 @@ void FileSink::give_name() {
   if (temporary_.empty()) {
     const int file = descriptor_.get();
     if (system::link_unnamed(file, folder, name_.c_str())) return;
-    if (errno == EEXIST) {
+    int error = errno;
+    if (error == EEXIST) {
       if (!options_.overwrite) fail_to_replace(shown_);
       // Only a file with a name can replace another one atomically. It is locked before it gets its
       // temporary name; otherwise another process could remove it as stale.
       static_cast<void>(flock(file, LOCK_EX | LOCK_NB));
+      const bool linked = make_temporary(
+          [&](const char* name) { return system::link_unnamed(file, folder, name); });
+      error = linked ? 0 : errno;
     }
-    const bool linked = errno == EEXIST && make_temporary([&](const char* name) {
-                          return system::link_unnamed(file, folder, name);
-                        });
-    if (!linked) {
-      if (!system::is_unsupported(errno)) posix::fail("write", shown_, errno);
+    if (error != 0) {
+      if (!system::is_unsupported(error)) posix::fail("write", shown_, error);
       links_are_refused = true;
       copy_to_named();
     }
@@ -461,7 +462,11 @@ void FileSink::discard() noexcept {
   if (temporary_.empty() || !owner_.is_this()) return;
   const int folder = folder_->descriptor();
   if (still_has_name(descriptor_.get(), folder, temporary_.c_str()) != Named::no) {
-    unlinkat(folder, temporary_.c_str(), 0);
+    // Some FUSE file systems rename a file that is open in place of removing it, if they can.
+    if (unlinkat(folder, temporary_.c_str(), 0) != 0) {
+      descriptor_.close();
+      unlinkat(folder, temporary_.c_str(), 0);
+    }
   }
   temporary_.clear();
   try {
