@@ -1,0 +1,47 @@
+// The operations of one row of the kernel table, for the tests that run them step by step and those
+// that measure their time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "src/kernels/kernel.hpp"
+
+namespace paraes::ct {
+
+inline constexpr std::size_t max_text_bytes = 8192;
+
+// What differs from run to run. XTS keys fill `key` up to twice the key size.
+struct Secrets {
+  alignas(64) std::uint8_t key[64];
+  alignas(64) std::uint8_t text[max_text_bytes];
+  // In which byte a forged tag is wrong, and by which bits. None: comparisons get a right tag.
+  std::size_t forged_byte;
+  std::uint8_t forged_bits;
+};
+
+// What an operation works on: `secrets`, and what is the same in all runs.
+struct Work {
+  const Kernel& row;
+  unsigned key_bytes;
+  std::size_t text_bytes;
+  const Secrets& secrets;
+};
+
+// Everything that `run` reads and writes is at the same address in all runs.
+struct Operation {
+  const char* name;
+  bool (*exists)(const Kernel&);
+  void (*use_key)(const Work&);
+  void (*prepare)(const Work&);  // before each run
+  void (*run)(const Work&);
+};
+
+[[nodiscard]] inline bool always(const Kernel&) { return true; }
+inline void nothing(const Work&) {}
+
+// All operations of the kernels. A row has those that exist for it.
+[[nodiscard]] std::span<const Operation> operations();
+
+}  // namespace paraes::ct
