@@ -1,8 +1,8 @@
 // Key schedule, ECB, CBC and CTR: the key, the round keys and the texts are secret.
 
+#include <algorithm>
 #include <string>
 
-#include "src/cipher/parallel_modes.hpp"
 #include "tests/ct/secrets.hpp"
 
 namespace paraes::ct {
@@ -95,36 +95,6 @@ TEST_P(SecretsInBlockModes, DecideNothingInCtr) {
   for (const unsigned start : {0x00U, 0xf1U, 0xffU}) {
     run_chained("CTR", row().ctr, static_cast<std::uint8_t>(start));
     run_chained("CTR, non-temporal", row().ctr_nontemporal, static_cast<std::uint8_t>(start));
-  }
-}
-
-// As the public classes call them: on ranges for threads, with parts of blocks.
-TEST_P(SecretsInBlockModes, DecideNothingWithThreads) {
-  const Buffer initial = support::pattern(16, 240);
-  for (const unsigned key_bytes : key_sizes) {
-    const Buffer key_text = hidden_key(key_bytes);
-    const CipherKey key(row(), key_text.data(), key_bytes);
-    for (const std::size_t bytes : {1U, 15U, 17U, 500U, 40000U}) {
-      const Buffer in = hidden_text(bytes);
-      Buffer out(bytes);
-      for (const int threads : {1, 2}) {
-        const Executor executor(threads);
-        for (const std::uint64_t offset : {0U, 5U, 4096U}) {
-          watch(title("CTR from an offset", key_bytes, bytes), [&] {
-            parallel_ctr(executor, key, initial.data(), offset, in.data(), out.data(), bytes);
-          });
-          expect_hidden(out, "CTR");
-        }
-        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-          watch(title("ECB", key_bytes, bytes),
-                [&] { parallel_ecb(executor, key, direction, in.data(), out.data(), bytes / 16); });
-        }
-        watch(title("CBC decryption", key_bytes, bytes), [&] {
-          std::uint8_t chain[16] = {};
-          parallel_cbc_decrypt(executor, key, chain, in.data(), out.data(), bytes / 16);
-        });
-      }
-    }
   }
 }
 

@@ -42,9 +42,7 @@ void use_xts_key(const Work& work) { xts_key.emplace(work.row, work.secrets.key,
 
 void use_gcm_key(const Work& work) { gcm_key.emplace(work.row, work.secrets.key, work.key_bytes); }
 
-void expand(const Work& work) {
-  work.row.expand(schedule, work.secrets.key, work.key_bytes);
-}
+void expand(const Work& work) { work.row.expand(schedule, work.secrets.key, work.key_bytes); }
 
 // The hash key and its powers, with the key schedule before them: use_gcm_key. Every run begins
 // without one.
@@ -84,9 +82,7 @@ void xts(const Work& work) {
 // ---- GCM
 
 // The hash key alone, which is the first block of the key.
-void use_hash_key(const Work& work) {
-  work.row.ghash_init(hash_key, work.secrets.key);
-}
+void use_hash_key(const Work& work) { work.row.ghash_init(hash_key, work.secrets.key); }
 
 void use_key_for_hash(const Work& work) {
   use_gcm_key(work);

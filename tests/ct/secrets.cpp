@@ -48,10 +48,10 @@ void SecretsTest::TearDown() {
   }
 }
 
-void SecretsTest::judge(std::string_view what, unsigned found) {
-  found_ += found;
+void SecretsTest::judge(std::string_view what, unsigned verdicts, unsigned found) {
+  if (found > verdicts) found_ += found - verdicts;
   if (!is_control()) {
-    EXPECT_EQ(found, 0U) << what << ": branches or addresses depend on a secret";
+    EXPECT_EQ(found, verdicts) << what << ": branches or addresses depend on a secret";
   }
 }
 
