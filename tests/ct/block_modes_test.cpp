@@ -1,4 +1,4 @@
-// Key schedule, ECB, CBC and CTR: the key, the round keys and the texts are secret.
+// ECB, CBC and CTR: the round keys and the texts are secret.
 
 #include <algorithm>
 #include <string>
@@ -18,24 +18,6 @@ std::string title(const char* operation, unsigned key_bytes, std::size_t size) {
   return std::string(operation) + ", AES-" + std::to_string(8 * key_bytes) + ", " +
          std::to_string(size);
 }
-
-class SecretsInKeySchedule : public SecretsTest {};
-
-TEST_P(SecretsInKeySchedule, DecideNoBranchAndNoAddress) {
-  for (const unsigned key_bytes : key_sizes) {
-    const Buffer key = hidden_key(key_bytes);
-    KeySchedule schedule;
-    watch(title("key schedule", key_bytes, key_bytes),
-          [&] { row().expand(schedule, key.data(), key_bytes); });
-    Buffer block(16);  // public, so that what is secret in the result comes from the key
-    row().ecb_encrypt(schedule, block.data(), block.data(), 1);
-    expect_hidden(block, "a block that was encrypted with the key");
-    row().ecb_decrypt(schedule, Buffer(16).data(), block.data(), 1);
-    expect_hidden(block, "a block that was decrypted with the key");
-  }
-}
-
-PARAES_FOR_SECRETS(SecretsInKeySchedule);
 
 class SecretsInBlockModes : public SecretsTest {
  protected:

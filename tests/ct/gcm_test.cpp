@@ -162,68 +162,6 @@ TEST_P(SecretsInGcm, DecideNothingWithNonTemporalStores) {
   }
 }
 
-// ---- Several messages at once
-
-// Messages of different sizes under two keys, some interleaved.
-class SeveralMessages {
- public:
-  SeveralMessages(const Kernel& row, std::size_t count, std::size_t most_bytes)
-      : row_(row),
-        keys_{{row, 16}, {row, 32}},
-        texts_(count),
-        outs_(count),
-        tags_(count),
-        jobs_(count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      texts_[i] = hidden_text(i % 3 == 2 ? most_bytes / 2 : most_bytes, static_cast<unsigned>(i));
-      outs_[i] = Buffer(texts_[i].size());
-      tags_[i] = Buffer(16);
-      GcmJob& job = jobs_[i];
-      const HiddenHashKey& key = keys_[i / 4 % 2];
-      job.schedule = &key.schedule;
-      job.hash = &key.hash;
-      job.nonce = {i + 1, 0};
-      job.message = {.nonce = reinterpret_cast<const std::uint8_t*>(job.nonce.data()),
-                     .nonce_bytes = 12,
-                     .aad = nullptr,
-                     .aad_bytes = 0,
-                     .in = texts_[i].data(),
-                     .out = outs_[i].data(),
-                     .bytes = texts_[i].size(),
-                     .tag = tags_[i].data(),
-                     .expected_tag = tags_[i].data(),
-                     .tag_bytes = 16};
-    }
-  }
-
-  void seal() { row_.gcm_seal_many(jobs_.data(), jobs_.size()); }
-  void open() { row_.gcm_open_many(jobs_.data(), jobs_.size()); }
-  [[nodiscard]] std::span<const Buffer> outs() const { return outs_; }
-  [[nodiscard]] std::span<const Buffer> tags() const { return tags_; }
-
- private:
-  const Kernel& row_;
-  HiddenHashKey keys_[2];
-  std::vector<Buffer> texts_;
-  std::vector<Buffer> outs_;
-  std::vector<Buffer> tags_;
-  std::vector<GcmJob> jobs_;
-};
-
-TEST_P(SecretsInGcm, DecideNothingInSeveralMessages) {
-  if (row().gcm_seal_many == nullptr) GTEST_SKIP() << "this kernel has no such operation";
-  for (const std::size_t count : {1U, 2U, 3U, 4U, 8U, 9U, 32U}) {
-    for (const std::size_t bytes : {0U, 1U, 16U, 100U, 700U, 4096U}) {
-      SeveralMessages messages(row(), count, bytes);
-      const std::string what = std::to_string(count) + " messages of " + std::to_string(bytes);
-      watch(what + ": sealed", [&] { messages.seal(); });
-      for (const Buffer& tag : messages.tags()) expect_hidden(tag, what);
-      watch(what + ": opened", [&] { messages.open(); });
-      for (const Buffer& out : messages.outs()) expect_hidden(out, what);
-    }
-  }
-}
-
 PARAES_FOR_SECRETS(SecretsInGcm);
 
 }  // namespace

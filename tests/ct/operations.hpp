@@ -1,5 +1,5 @@
-// The operations of one row of the kernel table, for the tests that run them step by step and those
-// that measure their time.
+// The operations of one row of the kernel table, for the tests that run them under valgrind or step
+// by step, and those that measure their time.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace paraes::ct {
 
-inline constexpr std::size_t max_text_bytes = 8192;
+inline constexpr std::size_t max_messages = 32;  // of operations on several
+inline constexpr std::size_t max_text_bytes = max_messages * 4096;
 
 // What differs from run to run. XTS keys fill `key` up to twice the key size.
 struct Secrets {
@@ -25,8 +26,9 @@ struct Secrets {
 struct Work {
   const Kernel& row;
   unsigned key_bytes;
-  std::size_t text_bytes;
+  std::size_t text_bytes;  // of a message: up to 4096 if there are several
   const Secrets& secrets;
+  std::size_t messages = 7;  // more than are interleaved, and some that are left
 };
 
 // Everything that `run` reads and writes is at the same address in all runs.
@@ -43,5 +45,8 @@ inline void nothing(const Work&) {}
 
 // All operations of the kernels. A row has those that exist for it.
 [[nodiscard]] std::span<const Operation> operations();
+
+// What an operation has written; nothing of keys and of verdicts.
+[[nodiscard]] std::span<const std::uint8_t> output_of(const Operation& operation, const Work& work);
 
 }  // namespace paraes::ct
