@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "src/cipher/parallel_modes.hpp"
 #include "src/core/counter.hpp"
@@ -97,8 +96,25 @@ class SecretsInGcm : public SecretsTest {
     }
   }
 
+  // Ranges of all sizes, in each way to process one, from a counter that `make()` gives.
   template <class Make>
-  void run_ranges(bool nontemporal, const Make& make);
+  void run_ranges(bool nontemporal, const Make& make) {
+    const Buffer key_text = hidden_key(32);
+    const GcmKey key(row(), key_text.data(), 32);
+    for (const std::size_t bytes : text_sizes) {
+      const Buffer in = hidden_text(bytes);
+      support::PlacedBuffer out(bytes);
+      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        GcmCounter counter = make();
+        Buffer state = hidden_text(16, 3);
+        watch(std::to_string(bytes) + " bytes", [&] {
+          gcm_range(key, direction, counter, state.data(), in.data(), out.data(), bytes,
+                    nontemporal);
+        });
+        expect_hidden(out.span(), "GCM");
+      }
+    }
+  }
 };
 
 TEST_P(SecretsInGcm, DecideNothingForAnyText) {
@@ -112,25 +128,6 @@ TEST_P(SecretsInGcm, DecideNothingForAnyText) {
 TEST_P(SecretsInGcm, DecideNothingForAnyNonce) {
   for (std::size_t nonce_bytes = 1; nonce_bytes <= max_library_nonce_bytes; ++nonce_bytes) {
     for (const std::size_t text_bytes : {0U, 33U, 600U}) run(16, nonce_bytes, text_bytes);
-  }
-}
-
-// Ranges of all sizes, in each way to process one, from a counter that `make()` gives.
-template <class Make>
-void SecretsInGcm::run_ranges(bool nontemporal, const Make& make) {
-  const Buffer key_text = hidden_key(32);
-  const GcmKey key(row(), key_text.data(), 32);
-  for (const std::size_t bytes : text_sizes) {
-    const Buffer in = hidden_text(bytes);
-    support::PlacedBuffer out(bytes);
-    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-      GcmCounter counter = make();
-      Buffer state = hidden_text(16, 3);
-      watch(std::to_string(bytes) + " bytes", [&] {
-        gcm_range(key, direction, counter, state.data(), in.data(), out.data(), bytes, nontemporal);
-      });
-      expect_hidden(out.span(), "GCM");
-    }
   }
 }
 

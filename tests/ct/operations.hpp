@@ -43,8 +43,10 @@ struct Operation {
 [[nodiscard]] inline bool always(const Kernel&) { return true; }
 inline void nothing(const Work&) {}
 
-// All operations of the kernels. A row has those that exist for it.
+// All operations of the kernels, of which a row has those that exist for it; and those that test
+// the tracer of tests/ct/steps.
 [[nodiscard]] std::span<const Operation> operations();
+[[nodiscard]] std::span<const Operation> probes();
 
 // What an operation has written; nothing of keys and of verdicts.
 [[nodiscard]] std::span<const std::uint8_t> output_of(const Operation& operation, const Work& work);

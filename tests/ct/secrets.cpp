@@ -59,24 +59,4 @@ void SecretsTest::expect_hidden(Bytes result, std::string_view what) const {
   EXPECT_TRUE(is_hidden(result)) << what << ": memcheck has lost track of the secrets";
 }
 
-HiddenSchedule::HiddenSchedule(const Kernel& row, unsigned key_bytes) {
-  const Buffer key = support::make_key(key_bytes, 7);
-  row.expand(schedule, key.data(), key_bytes);
-  hide_object(schedule.encrypt);
-  hide_object(schedule.decrypt);
-  hide_object(schedule.sliced);
-  hide_object(schedule.counter_round);
-  hide_object(schedule.byte_planes);
-  hide_object(schedule.key);
-}
-
-HiddenHashKey::HiddenHashKey(const Kernel& row, unsigned key_bytes)
-    : HiddenSchedule(row, key_bytes) {
-  const Buffer h = support::make_key(16, 9);
-  row.ghash_init(hash, h.data());
-  hide_object(hash.h);
-  hide_object(hash.powers);
-  hide_object(hash.folded);
-}
-
 }  // namespace paraes::ct

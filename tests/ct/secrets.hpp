@@ -70,20 +70,6 @@ class SecretsTest : public support::BuildTest {
   unsigned found_ = 0;
 };
 
-// A key schedule of which everything but the number of rounds is secret.
-struct HiddenSchedule {
-  KeySchedule schedule;
-
-  HiddenSchedule(const Kernel& row, unsigned key_bytes);
-};
-
-// The same with a hash key.
-struct HiddenHashKey : HiddenSchedule {
-  GhashKey hash;
-
-  HiddenHashKey(const Kernel& row, unsigned key_bytes);
-};
-
 }  // namespace paraes::ct
 
 // `ttable` is the control. `reference` is not: Clang makes its GHASH free of branches.

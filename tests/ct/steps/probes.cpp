@@ -1,6 +1,6 @@
 // Operations that leak the first byte of the key on purpose, each in another way, so that tests see
 // the tracer find it; and one that does not leak.
-#include "tests/ct/steps/probes.hpp"
+#include "tests/ct/operations.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

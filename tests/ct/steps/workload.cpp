@@ -11,8 +11,8 @@
 #include <iostream>
 #include <string_view>
 
+#include "tests/ct/operations.hpp"
 #include "tests/ct/steps/mark.hpp"
-#include "tests/ct/steps/probes.hpp"
 #include "tests/support/builds.hpp"
 
 namespace paraes::ct {
