@@ -23,12 +23,10 @@ import os
 import pathlib
 import random
 import re
-import resource
 import secrets
 import subprocess
 import sys
 import tempfile
-import time
 
 import decode
 
@@ -433,16 +431,11 @@ def main():
         raise Failed(f"there is no {TRACER}: build paraes_steps_tracer with the preset release")
     if arguments.covers:
         return check_coverage(arguments.rows)
-    started = time.monotonic()
     # A short path, because that of a socket has a limit.
     with tempfile.TemporaryDirectory(prefix="steps-", dir="/tmp") as folder:
         if arguments.probes:
             return check_probes(folder)
-        status = check_row(arguments.rows[0], arguments.only, arguments.seed, folder)
-    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    used = sum(one.ru_utime + one.ru_stime for one in usage)
-    print(f"{time.monotonic() - started:.1f} s, {used:.1f} s of processor time")
-    return status
+        return check_row(arguments.rows[0], arguments.only, arguments.seed, folder)
 
 
 if __name__ == "__main__":
