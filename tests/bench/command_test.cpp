@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <openssl/crypto.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -1,8 +1,8 @@
-// Key schedule, ECB, CBC and CTR: the key, the round keys and the texts are secret.
+// ECB, CBC and CTR: the round keys and the texts are secret.
 
+#include <algorithm>
 #include <string>
 
-#include "src/cipher/parallel_modes.hpp"
 #include "tests/ct/secrets.hpp"
 
 namespace paraes::ct {
@@ -19,24 +19,6 @@ std::string title(const char* operation, unsigned key_bytes, std::size_t size) {
          std::to_string(size);
 }
 
-class SecretsInKeySchedule : public SecretsTest {};
-
-TEST_P(SecretsInKeySchedule, DecideNoBranchAndNoAddress) {
-  for (const unsigned key_bytes : key_sizes) {
-    const Buffer key = hidden_key(key_bytes);
-    KeySchedule schedule;
-    watch(title("key schedule", key_bytes, key_bytes),
-          [&] { row().expand(schedule, key.data(), key_bytes); });
-    Buffer block(16);  // public, so that what is secret in the result comes from the key
-    row().ecb_encrypt(schedule, block.data(), block.data(), 1);
-    expect_hidden(block, "a block that was encrypted with the key");
-    row().ecb_decrypt(schedule, Buffer(16).data(), block.data(), 1);
-    expect_hidden(block, "a block that was decrypted with the key");
-  }
-}
-
-PARAES_FOR_SECRETS(SecretsInKeySchedule);
-
 class SecretsInBlockModes : public SecretsTest {
  protected:
   // Calls `operation(schedule, in, out, blocks)` for every key size, number of blocks and
@@ -44,13 +26,14 @@ class SecretsInBlockModes : public SecretsTest {
   template <class Operation>
   void run(const char* name, const Operation& operation) {
     for (const unsigned key_bytes : key_sizes) {
-      const HiddenSchedule key(row(), key_bytes);
+      KeySchedule schedule;
+      row().expand(schedule, hidden_key(key_bytes).data(), key_bytes);
       for (const std::size_t blocks : block_counts) {
         for (const std::size_t shift : {0U, 1U}) {
           const Buffer in = hidden_text(16 * blocks + shift);
           alignas(16) static std::uint8_t out[16 * 300 + 1];
           watch(title(name, key_bytes, blocks),
-                [&] { operation(key.schedule, in.data() + shift, out + shift, blocks); });
+                [&] { operation(schedule, in.data() + shift, out + shift, blocks); });
           expect_hidden({out + shift, 16 * blocks}, title(name, key_bytes, blocks));
         }
       }
@@ -95,36 +78,6 @@ TEST_P(SecretsInBlockModes, DecideNothingInCtr) {
   for (const unsigned start : {0x00U, 0xf1U, 0xffU}) {
     run_chained("CTR", row().ctr, static_cast<std::uint8_t>(start));
     run_chained("CTR, non-temporal", row().ctr_nontemporal, static_cast<std::uint8_t>(start));
-  }
-}
-
-// As the public classes call them: on ranges for threads, with parts of blocks.
-TEST_P(SecretsInBlockModes, DecideNothingWithThreads) {
-  const Buffer initial = support::pattern(16, 240);
-  for (const unsigned key_bytes : key_sizes) {
-    const Buffer key_text = hidden_key(key_bytes);
-    const CipherKey key(row(), key_text.data(), key_bytes);
-    for (const std::size_t bytes : {1U, 15U, 17U, 500U, 40000U}) {
-      const Buffer in = hidden_text(bytes);
-      Buffer out(bytes);
-      for (const int threads : {1, 2}) {
-        const Executor executor(threads);
-        for (const std::uint64_t offset : {0U, 5U, 4096U}) {
-          watch(title("CTR from an offset", key_bytes, bytes), [&] {
-            parallel_ctr(executor, key, initial.data(), offset, in.data(), out.data(), bytes);
-          });
-          expect_hidden(out, "CTR");
-        }
-        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-          watch(title("ECB", key_bytes, bytes),
-                [&] { parallel_ecb(executor, key, direction, in.data(), out.data(), bytes / 16); });
-        }
-        watch(title("CBC decryption", key_bytes, bytes), [&] {
-          std::uint8_t chain[16] = {};
-          parallel_cbc_decrypt(executor, key, chain, in.data(), out.data(), bytes / 16);
-        });
-      }
-    }
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "src/cipher/parallel_modes.hpp"
 #include "src/core/counter.hpp"
@@ -97,8 +96,25 @@ class SecretsInGcm : public SecretsTest {
     }
   }
 
+  // Ranges of all sizes, in each way to process one, from a counter that `make()` gives.
   template <class Make>
-  void run_ranges(bool nontemporal, const Make& make);
+  void run_ranges(bool nontemporal, const Make& make) {
+    const Buffer key_text = hidden_key(32);
+    const GcmKey key(row(), key_text.data(), 32);
+    for (const std::size_t bytes : text_sizes) {
+      const Buffer in = hidden_text(bytes);
+      support::PlacedBuffer out(bytes);
+      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        GcmCounter counter = make();
+        Buffer state = hidden_text(16, 3);
+        watch(std::to_string(bytes) + " bytes", [&] {
+          gcm_range(key, direction, counter, state.data(), in.data(), out.data(), bytes,
+                    nontemporal);
+        });
+        expect_hidden(out.span(), "GCM");
+      }
+    }
+  }
 };
 
 TEST_P(SecretsInGcm, DecideNothingForAnyText) {
@@ -112,25 +128,6 @@ TEST_P(SecretsInGcm, DecideNothingForAnyText) {
 TEST_P(SecretsInGcm, DecideNothingForAnyNonce) {
   for (std::size_t nonce_bytes = 1; nonce_bytes <= max_library_nonce_bytes; ++nonce_bytes) {
     for (const std::size_t text_bytes : {0U, 33U, 600U}) run(16, nonce_bytes, text_bytes);
-  }
-}
-
-// Ranges of all sizes, in each way to process one, from a counter that `make()` gives.
-template <class Make>
-void SecretsInGcm::run_ranges(bool nontemporal, const Make& make) {
-  const Buffer key_text = hidden_key(32);
-  const GcmKey key(row(), key_text.data(), 32);
-  for (const std::size_t bytes : text_sizes) {
-    const Buffer in = hidden_text(bytes);
-    support::PlacedBuffer out(bytes);
-    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-      GcmCounter counter = make();
-      Buffer state = hidden_text(16, 3);
-      watch(std::to_string(bytes) + " bytes", [&] {
-        gcm_range(key, direction, counter, state.data(), in.data(), out.data(), bytes, nontemporal);
-      });
-      expect_hidden(out.span(), "GCM");
-    }
   }
 }
 
@@ -159,68 +156,6 @@ TEST_P(SecretsInGcm, DecideNothingWithNonTemporalStores) {
       counter.block[15] = static_cast<std::uint8_t>(low);
       return counter;
     });
-  }
-}
-
-// ---- Several messages at once
-
-// Messages of different sizes under two keys, some interleaved.
-class SeveralMessages {
- public:
-  SeveralMessages(const Kernel& row, std::size_t count, std::size_t most_bytes)
-      : row_(row),
-        keys_{{row, 16}, {row, 32}},
-        texts_(count),
-        outs_(count),
-        tags_(count),
-        jobs_(count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      texts_[i] = hidden_text(i % 3 == 2 ? most_bytes / 2 : most_bytes, static_cast<unsigned>(i));
-      outs_[i] = Buffer(texts_[i].size());
-      tags_[i] = Buffer(16);
-      GcmJob& job = jobs_[i];
-      const HiddenHashKey& key = keys_[i / 4 % 2];
-      job.schedule = &key.schedule;
-      job.hash = &key.hash;
-      job.nonce = {i + 1, 0};
-      job.message = {.nonce = reinterpret_cast<const std::uint8_t*>(job.nonce.data()),
-                     .nonce_bytes = 12,
-                     .aad = nullptr,
-                     .aad_bytes = 0,
-                     .in = texts_[i].data(),
-                     .out = outs_[i].data(),
-                     .bytes = texts_[i].size(),
-                     .tag = tags_[i].data(),
-                     .expected_tag = tags_[i].data(),
-                     .tag_bytes = 16};
-    }
-  }
-
-  void seal() { row_.gcm_seal_many(jobs_.data(), jobs_.size()); }
-  void open() { row_.gcm_open_many(jobs_.data(), jobs_.size()); }
-  [[nodiscard]] std::span<const Buffer> outs() const { return outs_; }
-  [[nodiscard]] std::span<const Buffer> tags() const { return tags_; }
-
- private:
-  const Kernel& row_;
-  HiddenHashKey keys_[2];
-  std::vector<Buffer> texts_;
-  std::vector<Buffer> outs_;
-  std::vector<Buffer> tags_;
-  std::vector<GcmJob> jobs_;
-};
-
-TEST_P(SecretsInGcm, DecideNothingInSeveralMessages) {
-  if (row().gcm_seal_many == nullptr) GTEST_SKIP() << "this kernel has no such operation";
-  for (const std::size_t count : {1U, 2U, 3U, 4U, 8U, 9U, 32U}) {
-    for (const std::size_t bytes : {0U, 1U, 16U, 100U, 700U, 4096U}) {
-      SeveralMessages messages(row(), count, bytes);
-      const std::string what = std::to_string(count) + " messages of " + std::to_string(bytes);
-      watch(what + ": sealed", [&] { messages.seal(); });
-      for (const Buffer& tag : messages.tags()) expect_hidden(tag, what);
-      watch(what + ": opened", [&] { messages.open(); });
-      for (const Buffer& out : messages.outs()) expect_hidden(out, what);
-    }
   }
 }
 

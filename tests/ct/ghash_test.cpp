@@ -10,19 +10,11 @@ namespace {
 
 class SecretsInGhash : public SecretsTest {};
 
-TEST_P(SecretsInGhash, DecideNothingWhenTheHashKeyIsPrepared) {
-  const Buffer h = hidden_key(16);
-  GhashKey key;
-  watch("H", [&] { row().ghash_init(key, h.data()); });
-  Buffer state(16);
-  state[0] = 1;
-  watch("one block", [&] { row().ghash(key, state.data(), Buffer(16).data(), 1); });
-  expect_hidden(state, "a hash of public data");
-  watch("another block", [&] { row().ghash(key, state.data(), hidden_text(16).data(), 1); });
-}
-
 TEST_P(SecretsInGhash, DecideNothingForAnyNumberOfBlocks) {
-  const HiddenHashKey key(row(), 16);
+  GcmKey key(row(), support::make_key(16).data(), 16);
+  hide_object(key.hash.h);
+  hide_object(key.hash.powers);
+  hide_object(key.hash.folded);
   for (std::size_t blocks = 1; blocks <= 200; ++blocks) {
     const Buffer data = hidden_text(16 * blocks);
     Buffer state = hidden_text(16, 4);
@@ -50,25 +42,6 @@ TEST_P(SecretsInGhash, DecideNothingInPaddingAndTag) {
 }
 
 PARAES_FOR_SECRETS(SecretsInGhash);
-
-// Hashes are joined by the same C++ for all kernels, so that there is no control.
-class SecretsInJoinedHashes : public SecretsTest {};
-
-TEST_P(SecretsInJoinedHashes, DecideNoBranchAndNoAddress) {
-  const Buffer key_text = hidden_key(16);
-  const GcmKey key(row(), key_text.data(), 16);
-  PartialHash ranges[4];
-  for (PartialHash& range : ranges) {
-    range.blocks = &range == &ranges[3] ? 7 : 4096;
-    hide_object(range.hash);
-  }
-  Buffer state = hidden_text(16);
-  watch("four ranges", [&] { join_hashes(key, ranges, state.data()); });
-  expect_hidden(state, "the joined hash");
-}
-
-PARAES_FOR_BUILDS(SecretsInJoinedHashes,
-                  [](const Kernel& row) { return row.timing == Timing::constant; });
 
 }  // namespace
 }  // namespace paraes::ct

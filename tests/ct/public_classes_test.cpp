@@ -3,95 +3,60 @@
 // know, and therefore decide a branch: that the tag matches, and that the halves of an XTS key
 // differ.
 
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "paraes/ciphers.hpp"
-#include "paraes/error.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/segments.hpp"
 #include "tests/ct/secrets.hpp"
+#include "tests/support/operations.hpp"
 
 namespace paraes::ct {
 namespace {
 
-constexpr std::size_t text_sizes[] = {16, 32, 400, 4096, 40000};
+class SecretsInPublicClasses : public SecretsTest {};
 
-class SecretsInPublicClasses : public SecretsTest {
- protected:
-  // Two threads share texts that are long enough.
-  [[nodiscard]] Execution two_threads() const { return execution(2); }
+// Whether the halves of an XTS key differ, and whether a tag is right.
+unsigned verdicts_of(const support::Operation& operation) {
+  const std::string_view name = operation.name;
+  return name.starts_with("XTS") || name == "GCM decrypt" ? 1 : 0;
+}
 
-  // Checks that `work` branches on a secret so many times, and no more: on its verdicts.
-  template <class Work>
-  void expect_verdicts(unsigned verdicts, const Work& work) {
-    const unsigned before = reports();
-    work();
-    if (!is_control()) {
-      EXPECT_EQ(reports() - before, verdicts);
+// Two threads share texts that are long enough.
+TEST_P(SecretsInPublicClasses, DecideOnlyVerdictsInEveryMode) {
+  for (const support::Operation& operation : support::all_operations()) {
+    for (const std::size_t key_bytes : operation.key_bytes) {
+      // GCM has nonces of 12 bytes and others.
+      for (const std::size_t about : {17U, 33U, 400U, 4098U, 40001U}) {
+        const std::size_t bytes = about / operation.step * operation.step;
+        support::Task task = operation.prepare(operation.direction, bytes, key_bytes);
+        if (!task.out_tag.empty() && bytes % 2 == 0) task.iv = support::pattern(33);
+        for (Buffer* secret : {&task.key, &task.aad, &task.in}) hide(*secret);
+        Buffer out(bytes);
+        Buffer tag(16);
+        watch(operation.name, verdicts_of(operation), [&] {
+          operation.run(operation.direction, execution(2), task.inputs(), task.in, out, tag);
+        });
+        expect_hidden(out, operation.name);
+        if (!task.out_tag.empty()) expect_hidden(tag, operation.name);
+      }
     }
   }
-};
+}
 
-TEST_P(SecretsInPublicClasses, DecideNothingInUnauthenticatedModes) {
-  const Buffer iv = support::pattern(16, 1);
-  for (const std::size_t key_bytes : {16U, 24U, 32U}) {
-    const Buffer key = hidden_key(key_bytes);
-    for (const std::size_t bytes : text_sizes) {
-      const Buffer in = hidden_text(bytes);
-      Buffer out(bytes);
-      watch("ECB", [&] {
-        Ecb cipher(key, two_threads());
-        cipher.encrypt(in, out);
-        cipher.decrypt(in, out);
-      });
-      watch("CBC", [&] {
-        Cbc cipher(key, iv, two_threads());
-        cipher.encrypt(in, out);
-        cipher.reset(iv);
-        cipher.decrypt(in, out);
-      });
+TEST_P(SecretsInPublicClasses, DecideNothingInCtrFromAnyOffset) {
+  const Buffer key = hidden_key(32);
+  for (const std::size_t bytes : {1U, 15U, 500U, 40000U}) {
+    const Buffer in = hidden_text(bytes);
+    Buffer out(bytes);
+    for (const std::uint64_t offset : {3U, 5U, 4096U}) {
+      Ctr cipher(key, support::pattern(16, 240), execution(2));
       watch("CTR", [&] {
-        Ctr cipher(key, iv, two_threads());
-        cipher.seek(3);
+        cipher.seek(offset);
         cipher.process(in, out);
       });
       expect_hidden(out, "CTR");
-    }
-  }
-}
-
-// One report is the answer whether the two halves differ.
-TEST_P(SecretsInPublicClasses, DecideOneBranchInXts) {
-  const Buffer key = hidden_key(64);
-  expect_verdicts(1, [&] { Xts(key, 512, two_threads()); });
-  Xts cipher(key, 512, two_threads());
-  for (const std::size_t bytes : text_sizes) {
-    const Buffer in = hidden_text(bytes);
-    Buffer out(bytes);
-    watch("XTS", [&] {
-      cipher.encrypt(support::pattern(16), in, out);
-      cipher.decrypt(support::pattern(16), in, out);
-    });
-    expect_hidden(out, "XTS");
-  }
-}
-
-TEST_P(SecretsInPublicClasses, DecideOnlyTheVerdictInGcm) {
-  const Buffer key = hidden_key(32);
-  for (const std::size_t nonce_bytes : {12U, 8U, 33U}) {
-    const Buffer nonce = support::pattern(nonce_bytes);
-    for (const std::size_t bytes : text_sizes) {
-      const Buffer in = hidden_text(bytes);
-      Buffer sealed(bytes);
-      Buffer out(bytes);
-      Buffer tag(16);
-      watch("GCM encryption",
-            [&] { Gcm(key, two_threads()).encrypt(nonce, hidden_text(7), in, sealed, tag); });
-      expect_hidden(sealed, "GCM");
-      expect_hidden(tag, "GCM");
-      Gcm cipher(key, two_threads());
-      expect_verdicts(1, [&] { cipher.decrypt(nonce, hidden_text(7), sealed, out, tag); });
     }
   }
 }
@@ -127,8 +92,8 @@ TEST_P(SecretsInPublicClasses, DecideOnlyTheVerdictsInAMessage) {
       expect_hidden(texts[2 * i + 1], "a segment");
       segments[i] = {.index = i, .last = i == 3, .in = texts[2 * i + 1], .out = texts[2 * i]};
     }
-    expect_verdicts(4, [&] { message.cipher().crypt(Direction::decrypt, segments); });
-    expect_verdicts(1, [&] { static_cast<void>(open_paraes_message(header, key, {})); });
+    watch("opening", 4, [&] { message.cipher().crypt(Direction::decrypt, segments); });
+    watch("the commitment", 1, [&] { static_cast<void>(open_paraes_message(header, key, {})); });
   }
 }
 

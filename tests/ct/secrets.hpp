@@ -44,12 +44,17 @@ class SecretsTest : public support::BuildTest {
   void SetUp() override;
   void TearDown() override;
 
-  // Runs `work`, and counts what memcheck reports meanwhile.
+  // Runs `work`, and counts what memcheck reports meanwhile: `verdicts`, which the caller may
+  // learn.
   template <class Work>
-  void watch(std::string_view what, const Work& work) {
+  void watch(std::string_view what, unsigned verdicts, const Work& work) {
     const unsigned before = reports();
     work();
-    judge(what, reports() - before);
+    judge(what, verdicts, reports() - before);
+  }
+  template <class Work>
+  void watch(std::string_view what, const Work& work) {
+    watch(what, 0, work);
   }
 
   // Checks that a result depends on secrets as far as memcheck knows: if it lost track of them, it
@@ -59,24 +64,10 @@ class SecretsTest : public support::BuildTest {
   [[nodiscard]] bool is_control() const { return row().timing == Timing::leaky; }
 
  private:
-  void judge(std::string_view what, unsigned found);
+  void judge(std::string_view what, unsigned verdicts, unsigned found);
 
   bool ready_ = false;
   unsigned found_ = 0;
-};
-
-// A key schedule of which everything but the number of rounds is secret.
-struct HiddenSchedule {
-  KeySchedule schedule;
-
-  HiddenSchedule(const Kernel& row, unsigned key_bytes);
-};
-
-// The same with a hash key.
-struct HiddenHashKey : HiddenSchedule {
-  GhashKey hash;
-
-  HiddenHashKey(const Kernel& row, unsigned key_bytes);
 };
 
 }  // namespace paraes::ct

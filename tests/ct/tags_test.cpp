@@ -1,6 +1,5 @@
 // Comparing tags and commitments: neither value decides a branch or an address before the verdict.
 
-#include <cstring>
 #include <memory>
 #include <string>
 

@@ -3,7 +3,6 @@
 
 #include "cli/profile.hpp"
 
-#include <cmath>
 #include <cstdlib>
 
 #include "paraes/error.hpp"

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "paraes/error.hpp"
 #include "tests/gpu/secret_work.hpp"

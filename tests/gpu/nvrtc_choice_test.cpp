@@ -11,10 +11,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "paraes/error.hpp"
 #include "src/gpu/programs/load_program.hpp"

@@ -6,9 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "paraes/ciphers.hpp"
 #include "paraes/streams.hpp"

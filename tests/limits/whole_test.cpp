@@ -8,11 +8,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"

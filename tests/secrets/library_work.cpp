@@ -20,7 +20,6 @@
 namespace {
 
 using paraes::Bytes;
-using paraes::Direction;
 using paraes::Execution;
 using paraes::MutableBytes;
 

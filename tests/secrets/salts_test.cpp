@@ -10,8 +10,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <set>
 #include <span>
 #include <thread>
 #include <vector>

@@ -5,8 +5,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,37 +16,21 @@
 
 #include "paraes/io.hpp"
 #include "paraes/messages.hpp"
+#include "tests/limits/simulated.hpp"
 
 namespace {
 
-// The plaintext.
-class Numbers : public paraes::PositionalSource {
+class Numbers : public paraes::limits::SimulatedSource {
  public:
-  explicit Numbers(std::uint64_t bytes) : bytes_(bytes) {}
-
-  std::size_t read(paraes::MutableBytes buffer) override {
-    const std::size_t n = read_at(at_, buffer);
-    at_ += n;
-    return n;
-  }
-  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return bytes_ - at_; }
-  [[nodiscard]] std::size_t read_at(std::uint64_t offset,
-                                    paraes::MutableBytes buffer) const override {
-    const std::uint64_t rest = bytes_ - std::min(offset, bytes_);
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(rest, buffer.size()));
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::uint64_t at = offset + i;
-      buffer[i] = static_cast<std::uint8_t>(at / 8 * 8 >> 8 * (at % 8));
-    }
-    return n;
-  }
-  [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_; }
-  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+  explicit Numbers(std::uint64_t bytes) : SimulatedSource(bytes, "the numbers") {}
 
  private:
-  std::uint64_t bytes_;
-  std::uint64_t at_ = 0;
-  std::string name_ = "the numbers";
+  void fill(std::uint64_t offset, paraes::MutableBytes buffer) const override {
+    for (std::uint8_t& byte : buffer) {
+      byte = static_cast<std::uint8_t>(offset / 8 * 8 >> 8 * (offset % 8));
+      ++offset;
+    }
+  }
 };
 
 std::uint64_t number(const char* text) { return std::strtoull(text, nullptr, 10); }

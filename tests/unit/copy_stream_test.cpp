@@ -10,7 +10,6 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>

@@ -6,13 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <exception>
 #include <filesystem>
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "paraes/error.hpp"

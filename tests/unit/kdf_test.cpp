@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "paraes/error.hpp"

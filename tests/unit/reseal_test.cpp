@@ -11,9 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 

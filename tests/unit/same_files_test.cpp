@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "paraes/error.hpp"
 #include "tests/support/memory_io.hpp"

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "paraes/error.hpp"
 #include "paraes/messages.hpp"

@@ -15,7 +15,6 @@
 namespace paraes::cli {
 namespace {
 
-using support::Buffer;
 using support::caught;
 
 // AES128_GCM_HKDF_4KB with a key that needs '+' and '/' in base64. The protocol buffer:

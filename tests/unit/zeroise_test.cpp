@@ -3,9 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "paraes/secret.hpp"
 #include "src/kernels/kernel.hpp"

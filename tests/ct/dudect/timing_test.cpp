@@ -6,21 +6,81 @@
 // test finds leaks here nevertheless.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
-#include <memory>
+#include <cstring>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/ct/dudect/clock.hpp"
 #include "tests/ct/dudect/welch.hpp"
-#include "tests/ct/dudect/work.hpp"
+#include "tests/ct/operations.hpp"
 #include "tests/support/builds.hpp"
 
 namespace paraes::dudect {
 namespace {
+
+using ct::Operation;
+using ct::Work;
+using Random = std::mt19937_64;
+
+// ---- What is measured
+
+// What differs between the classes: class 0 has zeros and class 1 random bytes; of tags, class 0 is
+// wrong in the first byte and class 1 in the last.
+enum class Secret { key, text, place };
+
+struct Timed {
+  std::string_view operation;
+  std::size_t text_bytes;
+  std::vector<Secret> secrets;  // one by one
+};
+
+constexpr std::size_t most_text_bytes = 512;
+constexpr unsigned key_bytes = 32;
+
+const Timed all[] = {
+    {"expand", 0, {Secret::key}},
+    {"ghash-key", 0, {Secret::key}},
+    {"ecb-encrypt", 16, {Secret::key, Secret::text}},
+    {"ecb-encrypt", 256, {Secret::key, Secret::text}},
+    {"ecb-decrypt", 256, {Secret::key, Secret::text}},
+    {"cbc-encrypt", 256, {Secret::key, Secret::text}},
+    {"cbc-decrypt", 256, {Secret::key, Secret::text}},
+    {"ctr", 256, {Secret::key, Secret::text}},
+    {"xts-units-encrypt", 500, {Secret::key, Secret::text}},
+    {"xts-units-decrypt", 500, {Secret::key, Secret::text}},
+    {"ghash", 256, {Secret::key, Secret::text}},
+    {"gcm-seal", 256, {Secret::key, Secret::text}},
+    {"gcm-seal-nonce-60", 256, {Secret::key}},
+    {"gcm-open-forged", 256, {Secret::place}},
+    {"tag-compare", 16, {Secret::place}},
+};
+
+const Operation& operation_named(std::string_view name) {
+  const auto all_operations = ct::operations();
+  const auto found = std::find_if(all_operations.begin(), all_operations.end(),
+                                  [&](const Operation& o) { return o.name == name; });
+  if (found == all_operations.end()) throw std::logic_error("no operation has the name in `all`");
+  return *found;
+}
+
+// Compares tags up to the first difference, to show that the measurement finds leaks.
+void compare_to_the_first_difference(const Work& work) {
+  for (std::size_t i = 0; i < 16; ++i) {
+    const volatile bool differs = i == work.secrets.forged_byte;
+    if (differs) return;
+  }
+}
+constexpr Operation early_exit = {"comparison with early exit", ct::always, ct::nothing,
+                                  ct::nothing, compare_to_the_first_difference};
+
+// ---- Measuring
 
 constexpr std::size_t batch = 500;
 constexpr std::size_t batches = 200;
@@ -44,20 +104,40 @@ class Evictor {
   volatile std::uint64_t sum_ = 0;
 };
 
-std::vector<Measurement> measure(const Operation& operation, Work& work, Caches caches,
-                                 Random& random) {
+// The bytes that differ from call to call. Random ones are drawn for both classes, so that they
+// leave the same traces in caches.
+using Input = std::array<std::uint8_t, most_text_bytes>;
+
+void make_input(Input& input, unsigned input_class, Random& random) {
+  for (std::size_t i = 0; i < input.size(); i += 8) {
+    const std::uint64_t word = random();
+    std::memcpy(input.data() + i, &word, 8);
+  }
+  if (input_class == 0) input.fill(0);
+}
+
+void use_input(const Input& input, unsigned input_class, Secret secret, ct::Secrets& secrets) {
+  if (secret == Secret::key) std::copy_n(input.begin(), sizeof secrets.key, secrets.key);
+  if (secret == Secret::text) std::copy(input.begin(), input.end(), secrets.text);
+  secrets.forged_byte = 15U * input_class;
+}
+
+std::vector<Measurement> measure(const Operation& operation, Secret secret, const Work& work,
+                                 ct::Secrets& secrets, Caches caches, Random& random) {
   Evictor evictor;
   std::vector<Measurement> measurements;
   measurements.reserve(batch * batches);
-  std::vector<Secret> secrets(batch);
+  std::vector<Input> inputs(batch);
   std::array<unsigned, batch> classes;
+  operation.use_key(work);
   for (std::size_t b = 0; b < first_batches + batches; ++b) {
     for (std::size_t i = 0; i < batch; ++i) {
       classes[i] = static_cast<unsigned>(random() >> 63);
-      operation.make(classes[i], random, work, secrets[i]);
+      make_input(inputs[i], classes[i], random);
     }
     for (std::size_t i = 0; i < batch; ++i) {
-      work.secret = secrets[i];
+      use_input(inputs[i], classes[i], secret, secrets);
+      if (secret == Secret::key) operation.use_key(work);
       operation.prepare(work);
       if (caches == Caches::cold) evictor.run();
       const std::uint64_t begin = ticks();
@@ -80,36 +160,54 @@ std::string text_of(std::span<const Outcome> outcomes) {
 }
 
 // Whether three runs find a leak. Prints t of each.
-bool leaks(const Operation& operation, const Kernel& row, Caches caches) {
-  const auto work = std::make_unique<Work>(row);
+bool leaks(const Operation& operation, std::size_t text_bytes, Secret secret, const Kernel& row,
+           Caches caches) {
+  static ct::Secrets secrets;
+  for (std::size_t i = 0; i < sizeof secrets.key; ++i) {
+    secrets.key[i] = static_cast<std::uint8_t>(37 * i + 11);
+  }
+  for (std::size_t i = 0; i < most_text_bytes; ++i) {
+    secrets.text[i] = static_cast<std::uint8_t>(i % 251);
+  }
+  secrets.forged_bits = 1;
+  const Work work = {row, key_bytes, text_bytes, secrets};
   std::vector<Outcome> outcomes;
   for (unsigned run = 0; run < runs; ++run) {
     Random random(std::random_device{}());
-    outcomes.push_back(farthest_t(measure(operation, *work, caches, random)));
+    outcomes.push_back(farthest_t(measure(operation, secret, work, secrets, caches, random)));
   }
+  constexpr const char* secret_names[] = {"key", "text", "place of the difference"};
   support::report(support::build_name(row) + ", " + operation.name + ", " +
-                  (caches == Caches::warm ? "warm" : "cold") + " caches: t" + text_of(outcomes));
+                  secret_names[static_cast<int>(secret)] + ", " + std::to_string(text_bytes) +
+                  " bytes, " + (caches == Caches::warm ? "warm" : "cold") + " caches: t" +
+                  text_of(outcomes));
   return is_leak(outcomes);
+}
+
+// Tables are read at fewer addresses if the blocks are equal.
+bool equal_blocks_leak(const Kernel& row) {
+  return leaks(operation_named("ecb-encrypt"), 64, Secret::text, row, Caches::cold);
 }
 
 class LongTimes : public support::BuildTest {};
 
 TEST_P(LongTimes, DoNotDependOnSecrets) {
-  for (const Operation& operation : operations()) {
-    for (const Caches caches : {Caches::warm, Caches::cold}) {
-      EXPECT_FALSE(leaks(operation, row(), caches)) << operation.name;
+  for (const Timed& timed : all) {
+    const Operation& operation = operation_named(timed.operation);
+    for (const Secret secret : timed.secrets) {
+      for (const Caches caches : {Caches::warm, Caches::cold}) {
+        EXPECT_FALSE(leaks(operation, timed.text_bytes, secret, row(), caches)) << operation.name;
+      }
     }
   }
-  EXPECT_FALSE(leaks(equal_blocks(), row(), Caches::cold));
+  EXPECT_FALSE(equal_blocks_leak(row()));
 }
 
 PARAES_FOR_BUILDS(LongTimes, [](const Kernel& row) { return row.timing == Timing::constant; });
 
 class LongTimesOfTables : public support::BuildTest {};
 
-TEST_P(LongTimesOfTables, DependOnTexts) {
-  EXPECT_TRUE(leaks(equal_blocks(), row(), Caches::cold));
-}
+TEST_P(LongTimesOfTables, DependOnTexts) { EXPECT_TRUE(equal_blocks_leak(row())); }
 
 // Not `reference`: its table has 256 bytes, so that every encryption reads all four lines of it. On
 // a Zen 4 that leaked nevertheless (|t| of 20 and more), on an Intel Xeon (Emerald Rapids) too
@@ -117,7 +215,7 @@ TEST_P(LongTimesOfTables, DependOnTexts) {
 PARAES_FOR_BUILDS(LongTimesOfTables, [](const Kernel& row) { return row.name == "ttable"; });
 
 TEST(LongTimesOfAComparison, WithEarlyExitDependOnThePlace) {
-  EXPECT_TRUE(leaks(early_exit(), find_kernel("auto"), Caches::warm));
+  EXPECT_TRUE(leaks(early_exit, 0, Secret::place, find_kernel("auto"), Caches::warm));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Marks the beginning and the end of what the tracer steps through.
 #pragma once
 
-namespace paraes::steps {
+namespace paraes::ct {
 
 // Stops the program until the tracer continues it; without a tracer, ends it by SIGTRAP.
 [[gnu::always_inline]] inline void mark() {
@@ -14,4 +14,4 @@ namespace paraes::steps {
 #endif
 }
 
-}  // namespace paraes::steps
+}  // namespace paraes::ct

@@ -23,12 +23,10 @@ import os
 import pathlib
 import random
 import re
-import resource
 import secrets
 import subprocess
 import sys
 import tempfile
-import time
 
 import decode
 
@@ -58,9 +56,16 @@ UNDER_VALGRIND = {"aesni", "bitslice_avx2", "bitslice_portable"}
 CONTROL_SIZE = 48
 XTS_SIZES = {1: 17}  # a data unit has 16 bytes at least
 # Without a text, or with one of a fixed size.
-ONE_SIZE = {"expand": 0, "gcm-expand": 0, "gcm-join": 64, "tag-compare": 16, "tag-compare-4": 16}
+ONE_SIZE = {
+    "expand": 0,
+    "ghash-key": 0,
+    "gcm-expand": 0,
+    "gcm-join": 64,
+    "tag-compare": 16,
+    "tag-compare-4": 16,
+}
 # Of these, one key size is enough. All others compute AES, and differ in a table kernel.
-NOT_AES = {"gcm-join", "tag-compare", "tag-compare-4"}
+NOT_AES = {"ghash-key", "ghash", "gcm-join", "tag-compare", "tag-compare-4"}
 # The quick version checks all operations of the rows that no other test of constant time reaches,
 # if they are quick to trace, and of other rows these.
 FEW = {"ecb-encrypt", "gcm-seal", "tag-compare"}
@@ -238,7 +243,7 @@ def text_sizes(row, operation):
         return SLICED_CBC_SIZES
     if operation.startswith("xts"):
         return [XTS_SIZES.get(size, size) for size in sizes]
-    if operation.startswith(("ecb", "cbc")):
+    if operation.startswith(("ecb", "cbc", "ghash")):
         return [16 * (size // 16) for size in sizes if size >= 16]
     return sizes
 
@@ -426,16 +431,11 @@ def main():
         raise Failed(f"there is no {TRACER}: build paraes_steps_tracer with the preset release")
     if arguments.covers:
         return check_coverage(arguments.rows)
-    started = time.monotonic()
     # A short path, because that of a socket has a limit.
     with tempfile.TemporaryDirectory(prefix="steps-", dir="/tmp") as folder:
         if arguments.probes:
             return check_probes(folder)
-        status = check_row(arguments.rows[0], arguments.only, arguments.seed, folder)
-    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    used = sum(one.ru_utime + one.ru_stime for one in usage)
-    print(f"{time.monotonic() - started:.1f} s, {used:.1f} s of processor time")
-    return status
+        return check_row(arguments.rows[0], arguments.only, arguments.seed, folder)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 // The program that is traced: runs one operation of one row of the kernel table, once for each
 // record on standard input, which has 64 bytes of key and then the text.
 //
-//   paraes_steps rows                               lists rows: name, constant|leaky|library, why
-//   not paraes_steps operations ROW                     lists the operations of a row paraes_steps
-//   run ROW|probes OPERATION KEY-BYTES TEXT-BYTES
+//   paraes_steps rows               lists rows: name, constant|leaky|library, why not
+//   paraes_steps operations ROW     lists the operations of a row
+//   paraes_steps run ROW|probes OPERATION KEY-BYTES TEXT-BYTES
 #include <unistd.h>
 
 #include <charconv>
@@ -11,10 +11,11 @@
 #include <iostream>
 #include <string_view>
 
-#include "tests/ct/steps/operations.hpp"
+#include "tests/ct/operations.hpp"
+#include "tests/ct/steps/mark.hpp"
 #include "tests/support/builds.hpp"
 
-namespace paraes::steps {
+namespace paraes::ct {
 namespace {
 
 [[noreturn]] void fail(const char* what) {
@@ -86,28 +87,35 @@ bool read_all(std::uint8_t* to, std::size_t bytes) {
   return true;
 }
 
-int run(const Subject& subject, std::string_view name, const Shape& shape) {
+int run(const Subject& subject, std::string_view name, unsigned key_bytes, unsigned text_bytes) {
   const Operation& operation = operation_named(subject, name);
-  if (shape.text_bytes > max_text_bytes) fail("the text is too long");
+  if (text_bytes > max_text_bytes) fail("the text is too long");
   static Secrets secrets;
+  const Work work = {subject.row, key_bytes, text_bytes, secrets};
   while (read_all(secrets.key, sizeof secrets.key)) {
-    if (shape.text_bytes != 0 && !read_all(secrets.text, shape.text_bytes)) fail("no text");
-    operation.run(subject.row, shape, secrets);
+    if (text_bytes != 0 && !read_all(secrets.text, text_bytes)) fail("no text");
+    secrets.forged_byte = secrets.key[1];
+    secrets.forged_bits = static_cast<std::uint8_t>(secrets.key[0] < 128 ? secrets.key[2] | 1 : 0);
+    operation.use_key(work);
+    operation.prepare(work);
+    mark();
+    operation.run(work);
+    mark();
   }
   return 0;
 }
 
 }  // namespace
-}  // namespace paraes::steps
+}  // namespace paraes::ct
 
 int main(int count, char** arguments) {
-  using namespace paraes::steps;
+  using namespace paraes::ct;
   const std::string_view verb = count > 1 ? arguments[1] : "";
   if (verb == "rows" && count == 2) return list_rows();
   if (verb == "operations" && count == 3) return list_operations(subject_named(arguments[2]));
   if (verb == "run" && count == 6) {
-    return run(subject_named(arguments[2]), arguments[3],
-               {number(arguments[4]), number(arguments[5])});
+    return run(subject_named(arguments[2]), arguments[3], number(arguments[4]),
+               number(arguments[5]));
   }
   fail("unknown arguments: see tests/ct/steps/workload.cpp");
 }
