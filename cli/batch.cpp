@@ -87,7 +87,7 @@ class Batch {
       std::optional<OutputTree> outputs;
       attempt(outcome, [&] {
         if (input != "-") job.input = place_of_argument(run_.roots, input, "open");
-        if (names_folder(options_.output)) {
+        if (options_.output.folder) {
           outputs.emplace(run_.roots, options_.output.path);
           job.output =
               outputs->place(default_name(plan_.direction(), file_name_of(input), "give -o FILE"));

@@ -83,6 +83,7 @@ void add_verb(CLI::App& app, int& status, const CryptOverrides& overrides, Verb 
   verb_app->footer(text + (overrides.examples.empty() ? examples : overrides.examples));
   verb_app->callback([options, verb, &status, run = overrides.run] {
     options->output.path_given = options->given("--output");
+    look_at_output(options->output);
     default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
     status = run ? run(*options, verb) : run_batch(*options, verb, nullptr);
   });
