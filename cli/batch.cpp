@@ -58,7 +58,8 @@ Progress::Bar choose_bar(const CryptOptions& options, Verb verb) {
 
 // Where --json goes: standard output, unless data goes there.
 std::FILE* json_stream(const CryptOptions& options, Verb verb) {
-  return verb != Verb::verify && options.data_on_stdout() ? stderr : stdout;
+  const bool data = options.data_on_stdout() || options.output.same_as_stdout;
+  return verb != Verb::verify && data ? stderr : stdout;
 }
 
 // The size of a regular file; nullopt for anything else. "-" is standard input.

@@ -75,6 +75,16 @@ void refuse_mount_point(const Place& place, const std::string& shown, Verb verb)
                           : "write into it with -c > FILE"));
 }
 
+// Whether what is written to both stands in one place.
+bool mixes_with_standard_output(int descriptor) {
+  struct stat status = {};
+  struct stat own = {};
+  if (fstat(descriptor, &status) != 0 || fstat(STDOUT_FILENO, &own) != 0) return false;
+  // Devices such as /dev/null keep nothing.
+  const bool keeps = !S_ISCHR(own.st_mode) || isatty(STDOUT_FILENO) != 0;
+  return keeps && FileId(status) == FileId(own);
+}
+
 mode_t umask_of_process() {
   static const mode_t mask = [] {
     const mode_t found = umask(0);
@@ -135,6 +145,7 @@ void look_at_output(OutputOptions& options) {
   // A name of a descriptor that is not open may lead nowhere.
   options.descriptor =
       is_link ? system::descriptor_named(options.path) : system::descriptor_in(options.path);
+  if (options.descriptor) options.same_as_stdout = mixes_with_standard_output(*options.descriptor);
 }
 
 bool goes_to_standard_output(const OutputOptions& options, bool data_on_stdin) {
