@@ -27,7 +27,11 @@ overwrites the files that hold its key or passphrase, not even with -f.
 
 Sizes take K M G T or KiB MiB GiB TiB (binary), and kB MB GB TB (decimal). SIGUSR1 prints the progress.
 )";
+// Not of paraes-mpi, to which a launcher passes three descriptors.
 constexpr const char* encrypt_examples = R"(
+/dev/stdin, /dev/stdout, /dev/fd/3 and the shell's <(...) and >(...) are open descriptors, which are
+read and written where they are. These, named pipes and devices need no -f.
+
 Examples:
   paraes encrypt big.tar                 asks for a passphrase
   paraes encrypt --key-file my.key big.tar
@@ -53,6 +57,9 @@ Sizes, also those of --offset and --length, take K M G (binary), KiB MiB GiB, an
 Without FILE, standard input is read, unless it is a terminal.
 )";
 constexpr const char* decrypt_examples = R"(
+-o /dev/stdout, -o /dev/fd/3 and the shell's >(...) write to open descriptors where they are. These,
+named pipes and devices need no -f.
+
 Examples:
   paraes decrypt big.tar.paes            asks for the passphrase
   paraes decrypt -i me.txt secrets.tar.paes
