@@ -27,7 +27,7 @@ overwrites the files that hold its key or passphrase, not even with -f.
 
 Sizes take K M G T or KiB MiB GiB TiB (binary), and kB MB GB TB (decimal). SIGUSR1 prints the progress.
 )";
-// Not of paraes-mpi, to which a launcher passes three descriptors.
+// paraes-mpi has its own, because it knows no descriptors but the standard ones.
 constexpr const char* encrypt_examples = R"(
 /dev/stdin, /dev/stdout, /dev/fd/3 and the shell's <(...) and >(...) are open descriptors, which are
 read and written where they are. These, named pipes and devices need no -f.

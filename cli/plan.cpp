@@ -256,30 +256,28 @@ void plan_rekey(const CryptOptions& options) {
 
 // Checks the descriptors that names mean, before this process opens any of its own.
 void check_descriptors(const CryptOptions& options) {
-  const auto check = [&](int number, const std::string& name, Access access) {
-    // What MPI and its launcher have open is not the user's.
-    if (options.output.launched && number > STDERR_FILENO) {
+  const auto check = [&](const std::string& name, Access access, std::optional<int> number) {
+    if (number && !options.output.launched) check_descriptor(*number, name, access);
+    // What MPI has open would be taken for it; and other ranks have other standard descriptors.
+    if (number && options.output.launched && *number > STDERR_FILENO) {
       throw InvalidArgument(fmt::format(
-          "{}: the launcher of MPI does not pass on this file descriptor: name a file, or use "
-          "standard input and output",
+          "{}: paraes-mpi reads and writes no other descriptors than standard input and output: "
+          "name a file",
           name));
     }
-    check_descriptor(number, name, access);
   };
-  if (options.output.descriptor) {
-    check(*options.output.descriptor, options.output.path, Access::write);
+  check(options.output.path, Access::write, options.output.descriptor);
+  for (const std::string& input : options.inputs) {
+    check(input, Access::read, system::descriptor_in(input));
   }
-  const auto check_inputs = [&](const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      const auto number = system::descriptor_in(name);
-      if (number) check(*number, name, Access::read);
-    }
-  };
-  check_inputs(options.inputs);
+  if (options.output.launched) return;
   for (const KeyOptions* keys : {&options.keys, &options.to}) {
-    check_inputs({keys->key_file, keys->passphrase_file});
-    check_inputs(keys->identities);
-    check_inputs(keys->recipients_files);
+    std::vector<std::string> names = keys->identities;
+    names.insert(names.end(), keys->recipients_files.begin(), keys->recipients_files.end());
+    names.insert(names.end(), {keys->key_file, keys->passphrase_file});
+    for (const std::string& name : names) {
+      check(name, Access::read, system::descriptor_in(name));
+    }
   }
 }
 

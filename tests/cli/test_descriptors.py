@@ -5,6 +5,7 @@ import os
 import socket
 import stat
 import subprocess
+import unittest
 
 from support import DEADLINE, KEYS, POSIX_ONLY, Case, Terminal, pattern
 
@@ -220,6 +221,12 @@ class Inputs(Descriptors):
                                       '"$1" decrypt -k k -c out', "encrypt", *KEY, "-c", name)
                     self.assertEqual(done.stdout, self.plain)
 
+    def test_folder_is_searched(self):
+        self.path("t").mkdir()
+        os.rename(self.path("f.paes"), self.path("t/f.paes"))
+        done = self.shell('"$@" -r /dev/fd/3 3< t', "verify", *KEY)
+        self.assertIn(b"1 file intact", done.stderr)
+
     def test_every_verb_reads_them(self):
         self.shell('"$@" <(cat f.paes) <(cat f.paes)', "verify", *KEY)
         self.shell('"$@" /dev/fd/3 3< f.paes', "verify", *KEY)
@@ -336,9 +343,15 @@ class Secrets(Descriptors):
 
 
 class Elsewhere(Descriptors):
+    @unittest.skipIf(POSIX_ONLY, "other systems have no such names")
+    def test_own_process_is_known_by_its_number(self):
+        for name in ("/proc/$$/fd/3", "/proc/$$/task/$$/fd/3", "/proc/self/task/$$/fd/3"):
+            self.write("all", b"old\n")
+            self.shell(f'exec 3>> all; exec "$@" -o {name} f.paes', "decrypt", *KEY)
+            self.assertEqual(self.read("all"), b"old\n" + self.plain)
+
+    @unittest.skipIf(POSIX_ONLY, "other systems have no such names")
     def test_descriptors_of_other_processes_are_files(self):
-        if POSIX_ONLY:
-            self.skipTest("other systems have no such names")
         self.write("all", b"old")
         with open(self.path("all"), "ab") as theirs:
             name = f"/proc/{os.getpid()}/fd/{theirs.fileno()}"
