@@ -44,13 +44,15 @@ constexpr std::uint64_t most_group_bytes = std::uint64_t{16} << 20;
 
 // Whether the data goes to a terminal, where a bar would stand in it.
 bool shows_data(const CryptOptions& options, Verb verb) {
-  return verb != Verb::verify && options.data_on_stdout() && isatty(STDOUT_FILENO) != 0;
+  if (verb == Verb::verify) return false;
+  if (options.data_on_stdout()) return isatty(STDOUT_FILENO) != 0;
+  return options.output.descriptor && isatty(*options.output.descriptor) != 0;
 }
 
 Progress::Bar choose_bar(const CryptOptions& options, Verb verb) {
   if (options.progress) return Progress::Bar::always;
   // A terminal shows what is typed, or the data, in the place of the bar.
-  const bool typed = options.data_on_stdin() && isatty(STDIN_FILENO) != 0;
+  const bool typed = options.reads_standard_input(false) && isatty(STDIN_FILENO) != 0;
   const bool wanted = !options.no_progress && !options.quiet && isatty(STDERR_FILENO) != 0 &&
                       !typed && !shows_data(options, verb);
   return wanted ? Progress::Bar::when_slow : Progress::Bar::none;
@@ -58,7 +60,8 @@ Progress::Bar choose_bar(const CryptOptions& options, Verb verb) {
 
 // Where --json goes: standard output, unless data goes there.
 std::FILE* json_stream(const CryptOptions& options, Verb verb) {
-  return verb != Verb::verify && options.data_on_stdout() ? stderr : stdout;
+  const bool data = options.data_on_stdout() || options.output.same_as_stdout;
+  return verb != Verb::verify && data ? stderr : stdout;
 }
 
 // The size of a regular file; nullopt for anything else. "-" is standard input.
@@ -87,7 +90,7 @@ class Batch {
       std::optional<OutputTree> outputs;
       attempt(outcome, [&] {
         if (input != "-") job.input = place_of_argument(run_.roots, input, "open");
-        if (names_folder(options_.output)) {
+        if (options_.output.folder) {
           outputs.emplace(run_.roots, options_.output.path);
           job.output =
               outputs->place(default_name(plan_.direction(), file_name_of(input), "give -o FILE"));

@@ -27,7 +27,11 @@ overwrites the files that hold its key or passphrase, not even with -f.
 
 Sizes take K M G T or KiB MiB GiB TiB (binary), and kB MB GB TB (decimal). SIGUSR1 prints the progress.
 )";
+// paraes-mpi has its own, because it knows no descriptors but the standard ones.
 constexpr const char* encrypt_examples = R"(
+/dev/stdin, /dev/stdout, /dev/fd/3 and the shell's <(...) and >(...) are open descriptors, which are
+read and written where they are. These, named pipes and devices need no -f.
+
 Examples:
   paraes encrypt big.tar                 asks for a passphrase
   paraes encrypt --key-file my.key big.tar
@@ -53,6 +57,9 @@ Sizes, also those of --offset and --length, take K M G (binary), KiB MiB GiB, an
 Without FILE, standard input is read, unless it is a terminal.
 )";
 constexpr const char* decrypt_examples = R"(
+-o /dev/stdout, -o /dev/fd/3 and the shell's >(...) write to open descriptors where they are. These,
+named pipes and devices need no -f.
+
 Examples:
   paraes decrypt big.tar.paes            asks for the passphrase
   paraes decrypt -i me.txt secrets.tar.paes
@@ -83,6 +90,7 @@ void add_verb(CLI::App& app, int& status, const CryptOverrides& overrides, Verb 
   verb_app->footer(text + (overrides.examples.empty() ? examples : overrides.examples));
   verb_app->callback([options, verb, &status, run = overrides.run] {
     options->output.path_given = options->given("--output");
+    look_at_output(options->output);
     default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
     status = run ? run(*options, verb) : run_batch(*options, verb, nullptr);
   });

@@ -46,7 +46,7 @@ Plan plan_of(const CryptOptions& options) {
   check_secret_source(
       options.keys, options.format,
       {.key = true, .passphrase = true, .recipients = plan.format == Format::paraes},
-      options.data_on_stdin());
+      options.reads_standard_input(false));
   parse_tink(options, plan);
   if (options.given("--key-bits")) {
     if (plan.format == Format::paraes) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/choices.hpp"
+#include "cli/descriptors.hpp"
 #include "cli/numbers.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
@@ -58,10 +59,9 @@ SecretBytes to_hex_line(const SecretBytes& key) {
 }
 
 void write_key(const KeygenOptions& options, Bytes contents) {
-  if (options.output == "-") {
-    PipeSink sink(Descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)), "standard output");
-    sink.write(contents);
-    sink.commit();
+  if (auto sink = open_stream(options.output)) {
+    sink->write(contents);
+    sink->commit();
     return;
   }
   struct stat status = {};

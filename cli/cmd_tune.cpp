@@ -23,6 +23,7 @@
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/status_line.hpp"
 #include "bench/suites/tune.hpp"
+#include "cli/descriptors.hpp"
 #include "cli/numbers.hpp"
 #include "cli/output.hpp"
 #include "cli/profile.hpp"
@@ -33,6 +34,7 @@
 #include "cli/verbs.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/descriptors.hpp"
 #include "src/core/system/process.hpp"
 
 namespace paraes::cli {
@@ -200,6 +202,7 @@ void check_replaceable(const TuneFlags& options) {
   if (path.back() == '/' || std::filesystem::is_directory(path)) {
     throw InvalidArgument(fmt::format("{}: it is a folder; name a file in it", path));
   }
+  if (system::descriptor_named(path)) return;  // replaces nothing
   if (!std::filesystem::is_regular_file(path) || std::filesystem::file_size(path) == 0) return;
   try {
     static_cast<void>(read_profile(path));
@@ -215,6 +218,8 @@ void check_replaceable(const TuneFlags& options) {
 class ProfileFile {
  public:
   explicit ProfileFile(const std::string& named) {
+    if (named != "-") sink_ = open_stream(named);  // here, that is a file
+    if (sink_) return;
     // Replaces the target of a symbolic link, and keeps the link.
     const bool exists = std::filesystem::exists(named);
     const std::string path = exists ? std::filesystem::canonical(named).string() : named;
@@ -226,7 +231,7 @@ class ProfileFile {
     options.overwrite = true;
     options.mode = 0644;
     options.on_temporary = [this](int at, const std::string& name) { temporary_.set(at, name); };
-    sink_.emplace(path, std::move(options));
+    sink_ = std::make_unique<FileSink>(path, std::move(options));
   }
 
   void store(const Profile& profile) {
@@ -237,7 +242,7 @@ class ProfileFile {
 
  private:
   TemporaryName temporary_;
-  std::optional<FileSink> sink_;
+  std::unique_ptr<Sink> sink_;
 };
 
 int run(const TuneFlags& options) {

@@ -1,14 +1,17 @@
 #include "cli/crypt_options.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "cli/arguments.hpp"
 #include "cli/choices.hpp"
 #include "cli/numbers.hpp"
+#include "src/core/system/descriptors.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -190,6 +193,18 @@ const char* verb_name(Verb verb) {
       break;
   }
   return "info";
+}
+
+bool CryptOptions::reads_standard_input(bool links) const {
+  if (data_on_stdin()) return true;
+  return std::any_of(inputs.begin(), inputs.end(), [&](const std::string& input) {
+    const auto number = links ? system::descriptor_named(input) : system::descriptor_in(input);
+    if (!number || *number == STDIN_FILENO) return number.has_value();
+    struct stat status = {};
+    struct stat own = {};
+    return fstat(*number, &status) == 0 && fstat(STDIN_FILENO, &own) == 0 &&
+           FileId(status) == FileId(own);
+  });
 }
 
 bool CryptOptions::given(const char* flag) const { return is_given(*verb_app, flag); }

@@ -60,6 +60,9 @@ struct CryptOptions {
   // Whether -o names a folder for all outputs, and an error does not end the run.
   [[nodiscard]] bool has_several_inputs() const { return inputs.size() > 1 || recursive; }
   [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
+  // Whether an input is standard input, also by another name. `links`: look for one behind symbolic
+  // links, which asks the system about every input.
+  [[nodiscard]] bool reads_standard_input(bool links) const;
   // Whether a part of the plaintext was asked for.
   [[nodiscard]] bool wants_part() const { return given("--offset") || given("--length"); }
   // The variables of the environment that hold secrets, which no other program gets.

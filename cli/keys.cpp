@@ -41,7 +41,7 @@ constexpr std::size_t most_keyset_bytes = std::size_t{64} << 10;
 
 // Throws InvalidArgument for a file of more than `most` bytes.
 SecretBytes read_key_file(const std::string& path, std::string_view name, std::size_t most) {
-  Input input = open_input(path, name);
+  Input input = open_secret(path, name);
   SecretBytes contents(most + 1);
   const std::size_t n = input.source->read(contents.span());
   if (n == contents.size()) {
@@ -369,13 +369,38 @@ std::string secret_on_stdin(const KeyOptions& options) {
   return "";
 }
 
+namespace {
+
+// The flag whose file is standard input by another name, if that is a pipe: data and secret would
+// each get a part of it. Empty if there is none.
+std::string secret_in_pipe_on_stdin(const KeyOptions& options) {
+  struct stat own = {};
+  if (fstat(STDIN_FILENO, &own) != 0 || !(S_ISFIFO(own.st_mode) || S_ISSOCK(own.st_mode)))
+    return "";
+  struct stat status = {};
+  if (options.passphrase_fd && fstat(*options.passphrase_fd, &status) == 0 &&
+      FileId(status) == FileId(own)) {
+    return fmt::format("{} {}", options.flag("passphrase-fd"), *options.passphrase_fd);
+  }
+  for (const auto& [name, path] : {std::pair("key-file", &options.key_file),
+                                   std::pair("passphrase-file", &options.passphrase_file)}) {
+    if (options.given(name) && leads_to_standard_input(*path)) {
+      return fmt::format("{} {}", options.flag(name), *path);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 void check_secret_source(const KeyOptions& options, std::string_view format, SecretKinds takes,
                          bool data_on_stdin) {
   check_kinds(options, format, takes);
   check_encoding(options);
   check_file_names(options, "recipients-file", options.recipients_files, data_on_stdin);
   check_file_names(options, "identity", options.identities, data_on_stdin);
-  const std::string flag = secret_on_stdin(options);
+  std::string flag = secret_on_stdin(options);
+  if (data_on_stdin && flag.empty()) flag = secret_in_pipe_on_stdin(options);
   if (data_on_stdin && !flag.empty()) {
     throw InvalidArgument(
         fmt::format("{} needs standard input, but the data comes from there; use a file", flag));

@@ -154,9 +154,10 @@ unsigned MessageFactory::key_bits() const {
 }
 
 SecretReading MessageFactory::reading() const {
+  const bool programs = options_.keys.starts_programs() || options_.to.starts_programs();
   return {.quiet = options_.quiet,
-          .stdin_is_taken = options_.data_on_stdin() || has_secret_on_stdin(options_.keys) ||
-                            has_secret_on_stdin(options_.to),
+          .stdin_is_taken = options_.reads_standard_input(programs) ||
+                            has_secret_on_stdin(options_.keys) || has_secret_on_stdin(options_.to),
           .hidden_variables = options_.secret_variables()};
 }
 

@@ -146,10 +146,11 @@ void OpenFile::check_contents() const {
   if (run_.options.remove && run_.known.may_be_in(version_.size)) {
     run_.files.check_input_contents(job_.input);
   }
-  if (destination_.standard_output) {
+  if (destination_.descriptor) {
     struct stat status = {};
-    if (fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode)) {
-      run_.files.check_output_contents(shown);
+    if (fstat(*destination_.descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+      run_.files.check_output_contents(*destination_.descriptor, output_name(destination_.path),
+                                       shown);
     }
   } else if (destination_.exists) {
     run_.files.check_target_contents(destination_.place, shown);

@@ -13,30 +13,76 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/descriptors.hpp"
+#include "cli/report.hpp"
 #include "cli/run_context.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/descriptors.hpp"
 #include "src/core/system/file_times.hpp"
+#include "src/core/system/mounts.hpp"
 
 namespace paraes::cli {
 namespace {
 
-Destination to_standard_output(const RunContext& run, const FileJob& job, const Input& input,
-                               bool may_be_terminal) {
+// How the user may insist on binary data on a terminal.
+enum class Insist { no, yes };
+
+// `path`: "-" is standard output.
+Destination to_descriptor(const RunContext& run, const FileJob& job, const Input& input, int number,
+                          const std::string& path, Insist insist) {
+  const std::string name = output_name(path);
   struct stat status = {};
-  if (fstat(STDOUT_FILENO, &status) != 0) throw io_error("standard output", "open", errno);
-  if (S_ISREG(status.st_mode) && FileId(status) == FileId(input.status)) {
-    throw InvalidArgument("standard output: it is the input file itself; write to another file");
-  }
-  run.files.check_secret_target(status, "standard output", job.input.shown);
-  if (!may_be_terminal && isatty(STDOUT_FILENO) != 0) {
+  if (fstat(number, &status) != 0) throw io_error(name, "open", errno);
+  // Of a terminal or a socket, the two directions are apart.
+  const bool one_way =
+      S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISFIFO(status.st_mode);
+  if (one_way && FileId(status) == FileId(input.status)) {
     throw InvalidArgument(
-        "standard output: it is a terminal, and the output may be binary: redirect it, name a file "
-        "with -o, or insist with -o -");
+        fmt::format("{}: it is the input file itself; write to another file", name));
+  }
+  run.files.check_secret_target(status, name, job.input.shown);
+  if (insist == Insist::no && isatty(number) != 0) {
+    throw InvalidArgument(fmt::format(
+        "{}: it is a terminal, and the output may be binary: redirect it, name a file with -o, or "
+        "insist with {}",
+        name, path == "-" ? "-o -" : "-f"));
   }
   Destination destination;
-  destination.standard_output = true;
-  destination.path.assign(1, '-');  // with = "-", g++ 12 warns of an overlap
+  destination.descriptor = number;
+  destination.path = path;
   return destination;
+}
+
+// Refuses an output that would replace a terminal's line by binary data.
+void refuse_terminal(const Folder& folder, const std::string& name, const std::string& shown) {
+  const Descriptor device(
+      openat(folder.descriptor(), name.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (device.get() < 0 || isatty(device.get()) == 0) return;  // opening it reports the error
+  throw InvalidArgument(
+      fmt::format("{}: it is a terminal, and the output may be binary: name a file with -o, or "
+                  "insist with -f",
+                  shown));
+}
+
+// Refuses to replace a file on which another one is mounted: renaming would fail in the end.
+void refuse_mount_point(const Place& place, const std::string& shown, Verb verb) {
+  if (!system::is_mount_point(place.open_folder()->descriptor(), place.name().c_str())) return;
+  throw InvalidArgument(fmt::format(
+      "{}: it is a mount point, as of a file that is mounted into a container, and cannot be "
+      "replaced: {}",
+      shown,
+      verb == Verb::rekey ? "rekey a copy of it, and write that into it with `cat COPY > FILE`"
+                          : "write into it with -c > FILE"));
+}
+
+// Whether what is written to both stands in one place.
+bool mixes_with_standard_output(int descriptor) {
+  struct stat status = {};
+  struct stat own = {};
+  if (fstat(descriptor, &status) != 0 || fstat(STDOUT_FILENO, &own) != 0) return false;
+  // Devices such as /dev/null keep nothing.
+  const bool keeps = !S_ISCHR(own.st_mode) || isatty(STDOUT_FILENO) != 0;
+  return keeps && FileId(status) == FileId(own);
 }
 
 mode_t umask_of_process() {
@@ -47,6 +93,21 @@ mode_t umask_of_process() {
     return found;
   }();
   return mask;
+}
+
+// Refuses what needs the file behind an input whose name means a descriptor.
+void refuse_descriptor(const RunContext& run, const FileJob& job, const Input& input) {
+  if (!input.descriptor) return;
+  const auto refuse = [&](std::string_view why) {
+    throw InvalidArgument(fmt::format("{}: it is a file descriptor, {}", job.input.shown, why));
+  };
+  if (run.plan.verb == Verb::rekey) refuse("and rekey replaces files: name the file itself");
+  if (run.options.remove) refuse("so --rm must not remove it: leave --rm out");
+  const OutputOptions& output = run.options.output;
+  if (output.update) refuse("and --update compares files: leave --update out");
+  if (!output.path_given && !output.standard_output) {
+    refuse("so its output has no name: give -o FILE or -c");
+  }
 }
 
 // The place of the file that a symbolic link leads to: the temporary must be on that file's system,
@@ -72,16 +133,25 @@ void remember_umask() { static_cast<void>(umask_of_process()); }
 
 mode_t default_mode(mode_t mode) { return mode & ~umask_of_process(); }
 
-bool goes_to_standard_output(const OutputOptions& options, bool data_on_stdin) {
-  if (options.standard_output) return true;
-  return options.path_given ? options.path == "-" : data_on_stdin;
+void look_at_output(OutputOptions& options) {
+  if (!options.path_given || options.path.empty() || options.path == "-") return;
+  struct stat status = {};
+  const char* const path = options.path.c_str();
+  bool found = lstat(path, &status) == 0;
+  const bool is_link = found && S_ISLNK(status.st_mode);
+  if (is_link) found = stat(path, &status) == 0;
+  options.folder = options.path.back() == '/' || (found && S_ISDIR(status.st_mode));
+  if (options.folder) return;
+  // A name of a descriptor that is not open may lead nowhere.
+  options.descriptor =
+      is_link ? system::descriptor_named(options.path) : system::descriptor_in(options.path);
+  if (options.descriptor) options.same_as_stdout = mixes_with_standard_output(*options.descriptor);
 }
 
-bool names_folder(const OutputOptions& options) {
-  if (!options.path_given || options.path.empty() || options.path == "-") return false;
-  struct stat status = {};
-  return options.path.back() == '/' ||
-         (stat(options.path.c_str(), &status) == 0 && S_ISDIR(status.st_mode));
+bool goes_to_standard_output(const OutputOptions& options, bool data_on_stdin) {
+  if (options.standard_output) return true;
+  if (!options.path_given) return data_on_stdin;
+  return options.path == "-" || options.descriptor == STDOUT_FILENO;
 }
 
 bool is_up_to_date(const struct stat& input, const struct stat& output) {
@@ -124,9 +194,17 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   const OutputOptions& options = run.options.output;
   const Direction direction = run.plan.direction();
   constexpr std::string_view name_it = "give -o FILE or -c";
+  refuse_descriptor(run, job, input);
+  const bool insists = options.path == "-" || (options.descriptor && options.force);
+  const Insist insist = insists ? Insist::yes : Insist::no;
   if (goes_to_standard_output(options, !job.input.root)) {
     shown.emplace(1, '-');  // with = "-", g++ 12 warns of an overlap
-    return to_standard_output(run, job, input, options.launched || options.path == "-");
+    return to_descriptor(run, job, input, STDOUT_FILENO, *shown,
+                         options.launched ? Insist::yes : insist);
+  }
+  if (options.descriptor) {
+    shown = options.path;
+    return to_descriptor(run, job, input, *options.descriptor, options.path, insist);
   }
 
   Destination destination;
@@ -135,6 +213,7 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
     shown = destination.path;
     destination.place = resolved(run.roots, job.input);
     destination.exists = true;
+    refuse_mount_point(destination.place, destination.path, run.plan.verb);
     return destination;
   }
   destination.path = job.output           ? job.output->shown
@@ -171,8 +250,14 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
     destination.up_to_date = true;
     return destination;
   }
-  // Without -f, what a symbolic link points to is not replaced, however old it is.
-  if (!options.force && !(options.update && S_ISREG(link.st_mode))) {
+  // Nothing is lost by what is written to a pipe or a device, unless that is a disk.
+  const bool is_stream = found && (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode));
+  const bool is_named = options.path_given && !job.output;
+  if (is_stream && is_named && !options.force && !options.update) {
+    if (S_ISCHR(status.st_mode)) refuse_terminal(*folder, name, destination.path);
+  } else if (
+      // Without -f, what a symbolic link points to is not replaced, however old it is.
+      !options.force && !(options.update && S_ISREG(link.st_mode))) {
     throw InvalidArgument(
         fmt::format("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
                     destination.path));
@@ -190,15 +275,15 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   if (found && S_ISLNK(link.st_mode)) {
     destination.place = resolved(run.roots, std::move(destination.place));
   }
+  if (found) refuse_mount_point(destination.place, destination.path, run.plan.verb);
   return destination;
 }
 
 std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Destination& destination,
                                 const Input& input, TemporaryName& temporary, bool named) {
-  if (destination.standard_output) {
-    Descriptor descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-    if (descriptor.get() < 0) throw io_error("standard output", "open", errno);
-    return std::make_unique<PipeSink>(std::move(descriptor), "standard output");
+  if (destination.descriptor) {
+    const std::string name = output_name(destination.path);
+    return std::make_unique<PipeSink>(duplicate_of(*destination.descriptor, name), name);
   }
   const Place& place = destination.place;
   auto folder = place.open_folder();

@@ -15,26 +15,30 @@
 namespace paraes::cli {
 
 struct OutputOptions {
-  std::string path;              // -o; "-" is standard output
-  bool path_given = false;       // -o was given
-  bool standard_output = false;  // -c
-  bool force = false;            // -f
-  bool update = false;           // --update
-  bool launched = false;         // standard output passes through a launcher, as under mpirun
+  std::string path;               // -o; "-" is standard output
+  bool path_given = false;        // -o was given
+  std::optional<int> descriptor;  // that -o means, as with /dev/stdout: see look_at_output
+  bool same_as_stdout = false;    // and its data would stand among what standard output gets
+  bool folder = false;            // -o names a folder: one that exists, or a name that ends in '/'
+  bool standard_output = false;   // -c
+  bool force = false;             // -f
+  bool update = false;            // --update
+  bool launched = false;          // standard output passes through a launcher, as under mpirun
 };
 
-// Whether the output of a run may go to standard output: by -c, -o -, or the input "-".
-[[nodiscard]] bool goes_to_standard_output(const OutputOptions& options, bool data_on_stdin);
+// Sets what the name that -o gives says about the output. Call it before the others here.
+void look_at_output(OutputOptions& options);
 
-// Whether -o names a folder: one that exists, or a name that ends in '/'.
-[[nodiscard]] bool names_folder(const OutputOptions& options);
+// Whether the output of a run may go to standard output: by -c, -o - or another name of that, or
+// the input "-".
+[[nodiscard]] bool goes_to_standard_output(const OutputOptions& options, bool data_on_stdin);
 
 // Whether --update leaves out an input because of an output that exists: another file, regular, and
 // not older. A time that the output's file system has rounded down is not older.
 [[nodiscard]] bool is_up_to_date(const struct stat& input, const struct stat& output);
 
 struct Destination {
-  bool standard_output = false;
+  std::optional<int> descriptor;  // of this process, which is written where it is
   std::string path;               // as shown; "-" is standard output
   Place place;                    // of a file; if its name is a symbolic link, of the link's target
   bool exists = false;            // a file will be replaced
@@ -45,10 +49,10 @@ struct Destination {
 
 struct RunContext;
 
-// Decides where the output for `input` goes. Throws InvalidArgument for an existing target without
-// -f (or --update, if it is older), a file that holds a secret of the run, the input itself, and
-// binary data on a terminal.
-// Stores the name of the output in `shown` as soon as it is known.
+// Decides where the output for `input` goes. Throws InvalidArgument for an existing file without -f
+// (or --update, if it is older), one that cannot be replaced, a file that holds a secret of the
+// run, the input itself, and binary data on a terminal. Stores the name of the output in `shown` as
+// soon as it is known.
 [[nodiscard]] Destination choose_destination(RunContext& run, const FileJob& job,
                                              const Input& input, std::optional<std::string>& shown);
 

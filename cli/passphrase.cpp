@@ -94,7 +94,7 @@ Raw read_all(Source& source, std::string name) {
 
 Raw from_file(const std::string& path) {
   const std::string name = input_name(path);
-  return read_all(*open_input(path, name).source, name);
+  return read_all(*open_secret(path, name).source, name);
 }
 
 Raw from_descriptor(int number, const std::string& flag) {

@@ -7,11 +7,13 @@
 
 #include <string_view>
 
+#include "cli/descriptors.hpp"
 #include "cli/exclude.hpp"
 #include "cli/output.hpp"
 #include "cli/sizes.hpp"
 #include "cli/spelling.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/descriptors.hpp"
 #include "src/core/system/process.hpp"
 
 namespace paraes::cli {
@@ -158,10 +160,24 @@ void plan_authenticated(const CryptOptions& options, Plan& plan) {
   }
 }
 
+// The name of an input or output that means a descriptor; empty if none does, as far as the text of
+// the inputs tells.
+std::string name_of_descriptor(const CryptOptions& options) {
+  if (options.output.descriptor) return options.output.path;
+  for (const std::string& input : options.inputs) {
+    if (system::descriptor_in(input)) return input;
+  }
+  return "";
+}
+
 void refuse_rm(const CryptOptions& options, Verb verb) {
   if (!options.remove) return;
   if (options.data_on_stdin() || options.data_on_stdout()) {
     throw InvalidArgument("--rm needs files as input and output, not standard input or output");
+  }
+  if (const std::string name = name_of_descriptor(options); !name.empty()) {
+    throw InvalidArgument(fmt::format(
+        "--rm needs files as input and output, and {} is a file descriptor: leave --rm out", name));
   }
   if (verb == Verb::decrypt && (options.salvage || options.wants_part())) {
     throw InvalidArgument("--rm would remove data that was not decrypted: leave --rm out");
@@ -173,6 +189,10 @@ void refuse_update(const CryptOptions& options, Verb verb) {
   if (options.data_on_stdin() || options.data_on_stdout()) {
     throw InvalidArgument("--update compares files: it goes with no standard input or output");
   }
+  if (const std::string name = name_of_descriptor(options); !name.empty()) {
+    throw InvalidArgument(fmt::format(
+        "--update compares files, and {} is a file descriptor: leave --update out", name));
+  }
   if (verb == Verb::decrypt && (options.salvage || options.wants_part())) {
     throw InvalidArgument(
         "--update would leave out files whose output is a part or damaged: leave --update out");
@@ -182,11 +202,16 @@ void refuse_update(const CryptOptions& options, Verb verb) {
 // Refuses two outputs, an empty name, and a folder as the output of what has no default name in it.
 void refuse_output(const CryptOptions& options) {
   const OutputOptions& output = options.output;
-  if (output.path_given && output.standard_output && output.path != "-") {
+  const bool is_standard_output = output.path == "-" || output.descriptor == STDOUT_FILENO;
+  if (output.path_given && output.standard_output && !is_standard_output) {
     throw InvalidArgument("-c and -o name two outputs; give one");
   }
   if (output.path_given && output.path.empty()) throw InvalidArgument("-o has an empty name");
-  if (options.has_several_inputs() || !names_folder(output)) return;
+  if (options.has_several_inputs() && output.descriptor) {
+    throw InvalidArgument(fmt::format(
+        "{}: it is a file descriptor, which takes one output: name a folder with -o", output.path));
+  }
+  if (options.has_several_inputs() || !output.folder) return;
   const bool part = options.wants_part();
   if (!part && !options.data_on_stdin()) return;
   throw InvalidArgument(
@@ -229,12 +254,39 @@ void plan_rekey(const CryptOptions& options) {
   }
 }
 
+// Checks the descriptors that names mean, before this process opens any of its own.
+void check_descriptors(const CryptOptions& options) {
+  const auto check = [&](const std::string& name, Access access, std::optional<int> number) {
+    if (number && !options.output.launched) check_descriptor(*number, name, access);
+    // What MPI has open would be taken for it; and other ranks have other standard descriptors.
+    if (number && options.output.launched && *number > STDERR_FILENO) {
+      throw InvalidArgument(fmt::format(
+          "{}: paraes-mpi reads and writes no other descriptors than standard input and output: "
+          "name a file",
+          name));
+    }
+  };
+  check(options.output.path, Access::write, options.output.descriptor);
+  for (const std::string& input : options.inputs) {
+    check(input, Access::read, system::descriptor_in(input));
+  }
+  if (options.output.launched) return;
+  for (const KeyOptions* keys : {&options.keys, &options.to}) {
+    std::vector<std::string> names = keys->identities;
+    names.insert(names.end(), keys->recipients_files.begin(), keys->recipients_files.end());
+    names.insert(names.end(), {keys->key_file, keys->passphrase_file});
+    for (const std::string& name : names) {
+      check(name, Access::read, system::descriptor_in(name));
+    }
+  }
+}
+
 void plan_secrets(const CryptOptions& options, const Plan& plan) {
   const bool paraes = plan.format == Format::paraes;
   const SecretKinds kinds = {.key = plan.format != Format::openssl,
                              .passphrase = paraes || plan.format == Format::openssl,
                              .recipients = paraes};
-  check_secret_source(options.keys, options.format, kinds, options.data_on_stdin());
+  check_secret_source(options.keys, options.format, kinds, options.reads_standard_input(false));
   const bool rekey = plan.verb == Verb::rekey;
   if (rekey) plan_rekey(options);
   if (!paraes) return;
@@ -323,8 +375,9 @@ void check_passphrase_fd(const CryptOptions& options, const KeyOptions& keys, Ve
   if (!writes_there || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
   const OutputOptions& output = options.output;
   struct stat target = {};
-  const bool found = options.data_on_stdout()
-                         ? fstat(STDOUT_FILENO, &target) == 0
+  const bool found = options.data_on_stdout() ? fstat(STDOUT_FILENO, &target) == 0
+                     : output.descriptor
+                         ? fstat(*output.descriptor, &target) == 0
                          : output.path_given && stat(output.path.c_str(), &target) == 0;
   if (found && FileId(status) == FileId(target)) refuse_it("this descriptor is the output");
 }
@@ -344,6 +397,7 @@ std::uint64_t Plan::plain_bytes(std::uint64_t bytes) const {
 
 Plan make_plan(const CryptOptions& options, Verb verb) {
   if (options.inputs.empty()) throw InvalidArgument(why_no_input(options, verb));
+  check_descriptors(options);
   if (options.progress && options.no_progress) {
     throw InvalidArgument("--progress and --no-progress contradict each other; give one of them");
   }

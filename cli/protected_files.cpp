@@ -112,13 +112,15 @@ void ProtectedFiles::check_target_contents(const Place& place, const std::string
   }
 }
 
-void ProtectedFiles::check_output_contents(const std::string& input) const {
+void ProtectedFiles::check_output_contents(int descriptor, const std::string& shown,
+                                           const std::string& input) const {
   // Its own descriptor may be for writing alone, as one of >>. A log may have a secret among other
   // lines: it is written on, and loses nothing.
-  const Descriptor again(open("/dev/fd/1", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  const Descriptor again(open(fmt::format("/dev/fd/{}", descriptor).c_str(),
+                              O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (again.get() < 0) return;
   if (const auto flag = known_.find_in(again.get(), KnownSecrets::Part::all)) {
-    refuse_target("standard output", *flag, input, {});
+    refuse_target(shown, *flag, input, {});
   }
 }
 

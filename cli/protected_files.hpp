@@ -54,8 +54,9 @@ class ProtectedFiles {
   void check_input_contents(const Place& place, const std::string& found_as = {}) const;
   void check_target_contents(const Place& place, const std::string& input,
                              const std::string& found_as = {}) const;
-  // The same for standard output.
-  void check_output_contents(const std::string& input) const;
+  // The same for standard output, or another descriptor that is written where it is.
+  void check_output_contents(int descriptor, const std::string& shown,
+                             const std::string& input) const;
   // The flag of the secret that a file holds; nullopt if it holds none, or is not there.
   // Throws InvalidArgument for one that this user cannot read, and that has the size of a secret.
   [[nodiscard]] std::optional<std::string> secret_in(const Folder& folder, const std::string& name,

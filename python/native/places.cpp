@@ -8,6 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "src/core/system/descriptors.hpp"
+#include "src/core/system/mounts.hpp"
+
 namespace paraes::python {
 namespace {
 
@@ -28,6 +31,26 @@ void check_replaced(const struct stat& status, const std::string& path, const Se
   }
   secrets.check_not_secret(status, path);
   if (S_ISREG(status.st_mode)) secrets.check_contents(path);
+}
+
+// Refuses a descriptor: its file is not what the user means.
+void refuse_descriptor(const std::string& path) {
+  if (const auto number = system::descriptor_named(path)) {
+    throw InvalidArgument(path +
+                          ": it is a file descriptor, whose file is not replaced: pass a file "
+                          "object to paraes.open, such as open(" +
+                          std::to_string(*number) + ", 'wb', closefd=False)");
+  }
+}
+
+// Refuses a file that no other one can replace.
+void refuse_mount_point(const std::string& path, const char* advice) {
+  if (system::is_mount_point(AT_FDCWD, without_links(path).c_str())) {
+    throw InvalidArgument(path +
+                          ": it is a mount point, as of a file that is mounted into a container, "
+                          "and cannot be replaced: " +
+                          advice);
+  }
 }
 
 }  // namespace
@@ -59,6 +82,7 @@ std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets
   struct stat link = {};
   const bool is_there = lstat(path.c_str(), &link) == 0;
   const bool exists = is_there && stat(path.c_str(), &status) == 0;
+  refuse_descriptor(path);
   if (exists) {
     check_replaced(status, path, secrets, options);
     if (S_ISDIR(status.st_mode)) throw io_error(path, "write", EISDIR);
@@ -73,6 +97,7 @@ std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets
         options.input == nullptr ? "" : "; pass overwrite=True to replace it";
     throw IoError(path + ": it exists already" + advice, EEXIST, path);
   }
+  if (exists) refuse_mount_point(path, "pass a file object to paraes.open");
   FileSink::Options sink;
   sink.overwrite = is_there;
   sink.narrow = !options.keep_mode;
@@ -94,6 +119,8 @@ void commit(FileSink& sink, const std::string& path, const Secrets& secrets,
 }
 
 std::unique_ptr<FileSink> create_replacement(const OpenedFile& file) {
+  refuse_descriptor(file.path);
+  refuse_mount_point(file.path, "rekey a copy of it, and write that into it");
   FileSink::Options options;
   options.overwrite = true;
   options.keep_owner = true;

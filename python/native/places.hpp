@@ -32,8 +32,9 @@ struct OutputOptions {
 };
 
 // A file that will replace `path` when it is committed. A symbolic link stays, and what it leads to
-// is replaced. Throws InvalidArgument for the input itself, for a file of the secrets, and for what
-// exists and is no regular file; IoError with EEXIST for an existing file without `overwrite`.
+// is replaced. Throws InvalidArgument for the input itself, for a file of the secrets, for a name
+// of a descriptor, for a mount point, and for what exists and is no regular file; IoError with
+// EEXIST for an existing file without `overwrite`.
 [[nodiscard]] std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets,
                                                const OutputOptions& options);
 
@@ -43,7 +44,7 @@ void commit(FileSink& sink, const std::string& path, const Secrets& secrets,
             const OutputOptions& options);
 
 // The file that will replace an opened one, with its mode and time. Throws IoError if it cannot
-// have the same owner.
+// have the same owner, and InvalidArgument for a name of a descriptor and a mount point.
 [[nodiscard]] std::unique_ptr<FileSink> create_replacement(const OpenedFile& file);
 // Commits it, unless anything has happened to the opened file (IoError).
 void commit_replacement(FileSink& sink, const OpenedFile& file);

@@ -16,6 +16,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/recipients.hpp"
+#include "src/core/system/descriptors.hpp"
 #include "src/core/system/memory.hpp"
 #include "src/core/system/process.hpp"
 #include "src/core/system/program.hpp"
@@ -258,17 +259,24 @@ std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_
 }
 
 AgeInput::AgeInput(std::string path) : path_(std::move(path)) {
-  Descriptor descriptor(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  // Some descriptors cannot be opened again by their names: those of sockets, and of other users'
+  // files.
+  const auto number = system::descriptor_named(path_);
+  Descriptor descriptor(number ? fcntl(*number, F_DUPFD_CLOEXEC, 3)
+                               : open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   struct stat status = {};
   if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
     throw io_error(path_, "open", errno);
   }
   if (S_ISDIR(status.st_mode)) throw InvalidArgument(path_ + ": it is a folder");
-  if (S_ISREG(status.st_mode) && !system::depends_on_process(path_)) return;
+  const bool is_file = S_ISREG(status.st_mode);
+  if (is_file && !number && !system::depends_on_process(path_)) return;
   // As much as a pipe holds.
   constexpr std::size_t most = 65536;
   SecretBytes contents(most + 1);
-  const std::size_t n = PipeSource(std::move(descriptor), path_).read(contents.span());
+  // A file from its beginning, however often.
+  const std::size_t n = is_file ? FileSource(std::move(descriptor), path_).read(contents.span())
+                                : PipeSource(std::move(descriptor), path_).read(contents.span());
   if (n > most) throw InvalidArgument(path_ + ": it has more than 64 KiB: use a file");
   if (n == 0) throw InvalidArgument(path_ + ": it is empty");
   // Its own size: locked memory is scarce.

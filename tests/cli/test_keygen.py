@@ -43,7 +43,7 @@ class Keygen(Case):
         self.write("k", b"precious")
         os.symlink("nowhere", self.path("link"))
         self.path("folder").mkdir()
-        for name in ("k", "link", "folder", "/dev/null"):
+        for name in ("k", "link", "folder"):
             with self.subTest(name=name):
                 self.fails(2, "keygen", "-o", name, says="exists")
         self.assertEqual(self.read("k"), b"precious")

@@ -253,14 +253,16 @@ class Output(Case):
             self.only("bad.paes", "f", "g")
 
     def test_devices_and_pipes_are_written_in_place(self):
-        self.fails(2, "encrypt", *CBC, "-o", "/dev/null", "f", says="exists")
-        self.ok("encrypt", *CBC, "-f", "-o", "/dev/null", "f")
-        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
         os.mkfifo(self.path("pipe"))
-        process = self.start("encrypt", *CBC, "-f", "-o", "pipe", "f")
-        self.assertEqual(self.read("pipe"), self.cipher)
-        self.assertEqual(process.wait(DEADLINE), 0)
-        self.only("f", "pipe")
+        os.symlink("pipe", self.path("link"))
+        for flags in ([], ["-f"]):
+            self.ok("encrypt", *CBC, *flags, "-o", "/dev/null", "f")
+            self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+            for name in ("pipe", "link"):
+                process = self.start("encrypt", *CBC, *flags, "-o", name, "f")
+                self.assertEqual(self.read(name), self.cipher)
+                self.assertEqual(process.wait(DEADLINE), 0)
+        self.only("f", "link", "pipe")
 
     def test_named_pipe_is_read_as_input(self):
         os.mkfifo(self.path("pipe"))

@@ -214,6 +214,29 @@ def test_secrets_are_no_inputs_and_no_outputs():
     assert names() == ["key", "link", "plain", "plain.paes"]
 
 
+def test_descriptors_are_not_replaced():
+    make()
+    paraes.encrypt_file("plain", key=KEY)
+    with open("sealed", "w+b") as file:
+        file.write(content("plain.paes"))
+        os.symlink(f"/dev/fd/{file.fileno()}", "link")
+        for name in (f"/dev/fd/{file.fileno()}", "link"):
+            for call in (lambda to=name: paraes.encrypt_file("plain", to, key=KEY, overwrite=True),
+                         lambda to=name: paraes.decrypt_file("plain.paes", to, key=KEY),
+                         lambda to=name: paraes.rekey_file(to, key=KEY, to_key=OTHER),
+                         lambda to=name: paraes.open(to, "wb", key=KEY)):
+                file.flush()
+                with pytest.raises(InvalidArgument, match="it is a file descriptor"):
+                    call()
+        assert os.stat("sealed").st_ino == os.fstat(file.fileno()).st_ino
+    assert content("sealed") == content("plain.paes")
+    # As the message says.
+    with open("out", "w+b") as file:
+        with paraes.open(open(file.fileno(), "wb", closefd=False), "wb", key=KEY) as sealed:
+            sealed.write(b"data")
+    assert paraes.open("out", key=KEY).read() == b"data"
+
+
 def test_only_regular_files_are_replaced_and_read():
     make()
     os.mkfifo("fifo")

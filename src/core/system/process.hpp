@@ -36,6 +36,10 @@ void hide_memory() noexcept;
 // Whether a path may lead to another file in another process, as /dev/stdin does.
 [[nodiscard]] bool depends_on_process(std::string_view path) noexcept;
 
+// Whether `folder`, an absolute path, holds the descriptors of this process by their numbers, as
+// /dev/fd does.
+[[nodiscard]] bool has_own_descriptors(std::string_view folder);
+
 // A path by which processes of the same user can open what `descriptor` of this process has open,
 // also if it has no name. Empty if the system has no such paths.
 [[nodiscard]] std::string path_of_descriptor(int descriptor);

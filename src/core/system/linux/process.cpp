@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -36,6 +37,30 @@ bool only_names_a_file(int flags) noexcept { return (flags & O_PATH) != 0; }
 
 bool depends_on_process(std::string_view path) noexcept {
   return path.starts_with("/dev/fd/") || path.starts_with("/dev/std") || path.starts_with("/proc/");
+}
+
+bool has_own_descriptors(std::string_view folder) {
+  constexpr std::string_view proc = "/proc/";
+  constexpr std::string_view task = "/task/";
+  constexpr std::string_view last = "/fd";
+  if (folder == "/dev/fd") return true;
+  if (!folder.starts_with(proc) || !folder.ends_with(last)) return false;
+  folder.remove_prefix(proc.size());
+  folder.remove_suffix(std::min(folder.size(), last.size()));
+  // Threads share the descriptors.
+  if (folder == "thread-self") return true;
+  const std::size_t slash = folder.find('/');
+  const std::string_view process = folder.substr(0, slash);
+  if (slash != std::string_view::npos) {
+    const std::string_view thread = folder.substr(slash);
+    if (!thread.starts_with(task) || thread.find('/', task.size()) != std::string_view::npos) {
+      return false;
+    }
+  }
+  if (process == "self") return true;
+  // Not getpid(): /proc may be that of another namespace.
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self", error).native() == process && !error;
 }
 
 std::string path_of_descriptor(int descriptor) {

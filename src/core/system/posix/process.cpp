@@ -72,6 +72,8 @@ bool depends_on_process(std::string_view path) noexcept {
   return path.starts_with("/dev/fd/") || path.starts_with("/dev/std");
 }
 
+bool has_own_descriptors(std::string_view folder) { return folder == "/dev/fd"; }
+
 std::string path_of_descriptor(int /*descriptor*/) { return {}; }
 
 }  // namespace paraes::system

@@ -1,0 +1,7 @@
+#include "src/core/system/mounts.hpp"
+
+namespace paraes::system {
+
+bool is_mount_point(int /*folder*/, const char* /*name*/) noexcept { return false; }
+
+}  // namespace paraes::system

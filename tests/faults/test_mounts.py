@@ -1,0 +1,63 @@
+"""Files on which other files are mounted, as those that `docker -v FILE:FILE` brings in: they cannot
+be replaced. Only an open descriptor writes into them."""
+
+import subprocess
+import unittest
+
+from faults import BIN, KEY, KEYS, POSIX_ONLY, FaultCase, environment, in_namespace
+from support import DEADLINE
+
+SAYS = b"it is a mount point, as of a file that is mounted into a container, and cannot be replaced"
+
+
+class Mounts(FaultCase):
+    def setUp(self):
+        super().setUp()
+        self.write("f", b"some data")
+        self.ok("encrypt", *KEY, "f")
+
+    def mounted(self, script, *args):
+        """Runs a script in which "$@" is paraes with `args`, `outside` is mounted on `inside`, and
+        `link` leads there."""
+        done = subprocess.run(
+            in_namespace('set -e; touch inside; ln -sf inside link; mount --bind outside inside; '
+                         'set +e; ' + script) + [BIN, *args], cwd=self.dir, capture_output=True,
+            env=environment(), timeout=DEADLINE)
+        names = [name for name in self.names() if name.endswith("paraes-tmp")]
+        self.assertEqual(names, [])
+        return done
+
+    @unittest.skipIf(POSIX_ONLY, "other systems do not say so before the end")
+    def test_mount_point_is_refused_before_any_work(self):
+        self.write("outside", b"old")
+        for flag, name in (("-f", "inside"), ("-f", "link"), ("--update", "inside")):
+            # With a passphrase that cannot be read, which would be the error otherwise.
+            done = self.mounted('touch -t 200001010000 inside; "$@"', "encrypt", flag,
+                                "--passphrase-file", "missing", "-o", name, "f")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(name.encode() + b": " + SAYS, done.stderr)
+            self.assertIn(b"write into it with -c > FILE", done.stderr)
+        self.assertEqual(self.read("outside"), b"old")
+
+    def test_advice_works(self):
+        self.write("outside", b"older and longer")
+        done = self.mounted('"$@" > inside', "decrypt", *KEY, "-c", "f.paes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.read("outside"), b"some data")
+
+    @unittest.skipIf(POSIX_ONLY, "other systems do not say so before the end")
+    def test_mounted_file_is_not_rekeyed(self):
+        sealed = self.read("f.paes")
+        self.write("outside", sealed)
+        self.write("new", KEYS[128])
+        done = self.mounted('"$@"', "rekey", *KEY, "--to-key-file", "new", "inside")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(SAYS, done.stderr)
+        self.assertIn(b"rekey a copy of it", done.stderr)
+        self.assertEqual(self.read("outside"), sealed)
+
+    def test_nothing_is_lost_if_a_file_cannot_be_replaced(self):
+        self.write("outside", b"old")
+        done = self.mounted('"$@"', "decrypt", *KEY, "-f", "-o", "inside", "f.paes")
+        self.assertIn(done.returncode, (1, 2), done.stderr)
+        self.assertEqual(self.read("outside"), b"old")
