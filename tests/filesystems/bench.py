@@ -8,6 +8,7 @@
 The folder beneath a mount shows what is stored, whatever the mount says."""
 
 import ctypes
+import errno
 import json
 import os
 import pathlib
@@ -21,11 +22,12 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "faults"), str(HERE.parent / "cli")]
 
-from faults import KEY, SMALL, environment, namespace, restore_signals
+from faults import KEY, SMALL, environment, namespace, preloaded, restore_signals
 from support import BIN, LONG
 from trees import FOLDER, OLD, Job, TreeCase, is_bytes, read_tree, sample, write_file
 
-__all__ = ["KEY", "LONG", "OLD", "SMALL", "BenchCase", "Job", "is_bytes", "require_fuse", "sample"]
+__all__ = ["KEY", "LONG", "OLD", "SMALL", "BenchCase", "Job", "detach", "in_own_namespace",
+           "is_bytes", "preloaded_calls", "require_fuse", "sample"]
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server",
                 "/usr/libexec/sftp-server")
 SECONDS = 30  # within which a run ends and a mount begins
@@ -37,11 +39,15 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def enter_namespace():
     """Restarts the tests in a namespace of their own, with which all mounts vanish."""
-    if os.environ.get("PARAES_NAMESPACE") or not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        return
-    if namespace() is not None:
+    may_mount = os.geteuid() == 0 or os.access("/dev/fuse", os.R_OK | os.W_OK)
+    if not in_own_namespace() and may_mount and namespace() is not None:
         os.environ["PARAES_NAMESPACE"] = "1"
         os.execvp(namespace()[0], [*namespace(), *sys.orig_argv])
+
+
+def in_own_namespace():
+    """Whether the tests may mount whatever they like."""
+    return "PARAES_NAMESPACE" in os.environ
 
 
 def detach(place):
@@ -129,11 +135,19 @@ def require_fuse():
         raise unittest.SkipTest(f"FUSE does not mount here: {mount.reason}")
 
 
+def preloaded_calls(calls, log=None):
+    """Environment variables that make calls fail: see tests/support/failing_calls.cpp."""
+    env = {**preloaded("PARAES_FAILING_CALLS_LIBRARY"),
+           "PARAES_FAILING_CALLS": ",".join(f"{call}={error}" for call, error in calls.items())}
+    return {**env, "PARAES_FAILING_CALLS_LOG": str(log)} if log else env
+
+
 def reasons(code):
-    """How the text of an error may name what was wrong."""
-    texts = ["cannot", "the same name", "not supported", "exists", "changed", "not the file", "shorter",
-             "longer", "not removed", "input file itself", "ended"]
-    return [*texts, os.strerror(code)] if code else texts
+    """How the text of an error may name what was wrong. `code`: the name of an errno."""
+    texts = ["cannot", "the same name", "exists already", "it appeared while", "not removed: ",
+             "it is the input file itself", "it grew while", "it shrank while", "it was written to while",
+             "it was replaced while"]
+    return [*texts, os.strerror(getattr(errno, code))] if code else texts
 
 
 class BenchCase(TreeCase):
@@ -279,7 +293,7 @@ class BenchCase(TreeCase):
         text = done.stderr.decode()
         note = f"exit {done.returncode}: {text}"
         for name, data in left.items():
-            if name.endswith(".paraes-tmp"):
+            if name.lower().endswith(".paraes-tmp"):
                 self.assertTrue(without_unlink, f"{name} is left; {note}")
                 continue
             self.assertIn(name, begin.keys() | job.wanted, f"a file is left over; {note}")

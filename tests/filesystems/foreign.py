@@ -22,7 +22,7 @@ Switches:
   no_replace  errno of a rename onto an existing file (SFTP)
   sizes    "zero" or "big": the size that files seem to have
   limit    [bytes, errno]: no file grows past it
-  times    "drop": they cannot be set, and nothing says so; "2s": rounded down, as on FAT; "omit": ignored
+  times    "drop": they cannot be set, and nothing says so; "2s": all are rounded down, as on FAT; "omit": ignored
            unless both are set, as libfuse 2 does; "now": a file was always modified just now
   log      a file to which the names of the operations are appended
 """
@@ -189,8 +189,11 @@ class FileSystem:
             size = {"zero": 0, "big": size + 100}.get(lie, size)
             if self.switches.get("times") == "now":
                 modified = time.time_ns()
+        changed = status.st_ctime_ns
+        if self.switches.get("times") == "2s":
+            modified, changed = (t - t % (2 * 10**9) for t in (modified, changed))
         number = status.st_ino if self.inodes == "true" else node.number
-        times = (status.st_atime_ns, modified, status.st_ctime_ns)
+        times = (status.st_atime_ns, modified, changed)
         return ATTRIBUTES.pack(
             number, size, status.st_blocks, *(t // 10**9 for t in times),
             *(t % 10**9 for t in times), status.st_mode, status.st_nlink, status.st_uid,
@@ -268,8 +271,6 @@ class FileSystem:
             modified = status.st_mtime_ns
         elif valid & 256:
             modified = now
-        if way == "2s":
-            modified -= modified % (2 * 10**9)
         os.utime(proc(node.descriptor), ns=(accessed, modified))
 
     def readlink(self, node, body):

@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 import pathlib
+import random
 import unittest
 
 from bench import KEY, OLD, BenchCase, require_fuse, sample
@@ -80,7 +81,7 @@ class NamesCase(BenchCase):
         note = f"exit {done.returncode}: {text}; outputs: {sorted(outputs)}"
         found = []
         for name, path in outputs.items():
-            self.assertFalse(name.endswith(".paraes-tmp"), note)
+            self.assertFalse(name.lower().endswith(".paraes-tmp"), note)
             plain = self.plain_of(path, verb)
             self.assertIn(plain, sources, f"{name} is partial; {note}")
             found.append(plain)
@@ -109,7 +110,7 @@ class NamesCase(BenchCase):
         _, names = FOLDS[fold]
         flags, newer = MODES[mode]
         self.number += 1
-        local, name = self.path(f"local{self.number}"), f"out{self.number}"
+        local, name = self.path(f"local{self.number}"), f"{self.number}"  # in no case
         local.mkdir()
         sources = self.make_sources(local / "src", names, verb, newer)
         done = self.run_in(self.dir, verb, "-q", "-r", *KEY, *flags, "-o", mount.place / name, local / "src")
@@ -120,6 +121,7 @@ class Folders(NamesCase):
     def test_two_files_of_a_folder(self):
         kinds = [(fold, inodes) for fold in FOLDS for inodes in INODES]
         runs = list(itertools.product(kinds, MODES, ("encrypt", "decrypt")))
+        random.Random(0).shuffle(runs)  # steps through a product would miss some of its factors
         known = sample(runs, 24, "two files of a folder")
         for fold, inodes in kinds:
             chosen = [(mode, verb) for kind, mode, verb in known if kind == (fold, inodes)]
@@ -153,7 +155,9 @@ class Folders(NamesCase):
                         (source / name).write_bytes(name.encode())
                 done = self.run_in(self.dir, "encrypt", "-q", "-r", *KEY, "-f", "--rm", "-T", "4", "-o",
                                    mount.place / "o", source)
-                outputs = [self.plain_of(path, "encrypt") for path in listed(mount.back / "o").values()]
+                paths = listed(mount.back / "o")
+                self.assertEqual([name for name in paths if name.lower().endswith(".paraes-tmp")], [])
+                outputs = [self.plain_of(path, "encrypt") for path in paths.values()]
                 self.assertNotEqual(done.returncode, 0)
                 for data, path in sources.items():
                     self.assertEqual(path.exists(), data not in outputs, f"{data}: {done}")
@@ -195,8 +199,9 @@ class Folders(NamesCase):
                 runs = ["encrypt", "-q", "-r", *KEY, "--update", "--rm", "-o", mount.place / "o", source]
                 self.run_in(self.dir, *(flag for flag in runs if flag != "--rm"))
                 done = self.run_in(self.dir, *runs)
-                found = [self.plain_of(path, "encrypt") for path in listed(mount.back / "o").values()]
-                self.assertLessEqual(len(found), 1, done)
+                paths = listed(mount.back / "o").values()
+                self.assertLessEqual(len(paths), 1, done)
+                found = [self.plain_of(path, "encrypt") for path in paths]
                 for data, path in sources.items():
                     self.assertTrue(path.exists() or data in found, f"{data} is lost: {done}")
                 self.assertNotEqual(done.returncode, 0, "one source has no output")
@@ -264,7 +269,7 @@ class Arguments(NamesCase):
         self.check_names(done, "encrypt", sources, listed(mount.back / "o"), True, inodes=inodes)
 
     @on_each
-    def test_one_file_under_two_names(self, _, mount):
+    def test_one_file_under_two_names(self, inodes, mount):
         """The second name leads to the same file: no run says that both have an output, and removes one."""
         for number, flags in enumerate(([], ["-f"], ["--rm"], ["-f", "--rm"], ["--update"])):
             folder = mount.place / f"n{number}"
@@ -272,22 +277,24 @@ class Arguments(NamesCase):
             (folder / "name").write_bytes(DATA[0])
             done = self.run_in(self.dir, "encrypt", "-q", *KEY, *flags, folder / "name", folder / "NAME")
             back = mount.back / f"n{number}"
-            found = [self.plain_of(path, "encrypt") for name, path in listed(back).items()
-                     if name != "name"]
-            self.assertEqual(found, [DATA[0]], done)
-            if "--rm" not in flags:
+            paths = [path for name, path in listed(back).items() if name != "name"]
+            self.assertIn(len(paths), (0, 1) if inodes == "changing" else (1,), done)
+            for path in paths:
+                self.assertEqual(self.plain_of(path, "encrypt"), DATA[0], done)
+            if "--rm" not in flags or not paths:
                 self.assertEqual((back / "name").read_bytes(), DATA[0], done)
             if flags != ["--update"]:
                 self.assertNotEqual(done.returncode, 0, done)
 
     @on_each
-    def test_rekey_of_one_file_under_two_names(self, _, mount):
+    def test_rekey_of_one_file_under_two_names(self, inodes, mount):
         (mount.place / "x.paes").write_bytes(self.sealed(*KEY, data=DATA[0]))
         self.run_in(self.dir, "rekey", "-q", *KEY, "--to-key-file", "k2", mount.place / "x.paes",
                     mount.place / "X.paes")
         self.assertEqual(os.listdir(mount.back), ["x.paes"])
-        done = self.run_in(self.dir, "decrypt", "-q", "-k", "k2", "-c", mount.back / "x.paes")
-        self.assertEqual((done.returncode, done.stdout), (0, DATA[0]), done)
+        found = [self.run_in(self.dir, "decrypt", "-q", "-k", key, "-c", mount.back / "x.paes").stdout
+                 for key in (("k2", "k") if inodes == "changing" else ("k2",))]
+        self.assertIn(DATA[0], found)
 
     @on_each
     def test_the_output_is_the_input(self, _, mount):
@@ -355,6 +362,7 @@ class EveryVerb(BenchCase):
             "changing, unnamed": {"inodes": "changing", "unnamed": True},
         }
         items = list(itertools.product(mounts, jobs))
+        random.Random(0).shuffle(items)
         chosen = sample(items, 40, "every verb on names that fold")
         for kind, switches in mounts.items():
             works = kind in ("case", "names", "names, both")
