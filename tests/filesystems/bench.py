@@ -24,12 +24,13 @@ sys.path[:0] = [str(HERE.parent / "faults"), str(HERE.parent / "cli")]
 
 from faults import KEY, SMALL, environment, namespace, preloaded, restore_signals
 from support import BIN, LONG
-from trees import FOLDER, OLD, Job, TreeCase, is_bytes, read_tree, sample, write_file
+from trees import FOLDER, OLD, TIME, Job, TreeCase, is_bytes, read_tree, sample, write_file
 
 __all__ = ["KEY", "LONG", "OLD", "SMALL", "BenchCase", "Job", "detach", "in_own_namespace",
            "is_bytes", "preloaded_calls", "require_fuse", "sample"]
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server",
                 "/usr/libexec/sftp-server")
+HIDDEN = ".fuse_hidden"  # how libfuse calls a removed file until its last descriptor is closed
 SECONDS = 30  # within which a run ends and a mount begins
 FOREIGN = [sys.executable, "-I", "-S", str(HERE / "foreign.py")]
 # A process ends when its standard input does, and that when this process ends, however it does.
@@ -102,14 +103,15 @@ class Mount:
         detach(self.place)
 
 
-def sshfs(*options):
-    """What serves a folder over SFTP, without a daemon and without ssh."""
+def sshfs(*options, server_flags="", over=None):
+    """What serves a folder, or the one named `over`, over SFTP: without a daemon and without ssh."""
 
     def server(back, place):
         script = place.parent / f"{place.name}.sftp"
-        script.write_text(f"#!/bin/sh\nexec {sftp_server()}\n")
+        script.write_text(f"#!/bin/sh\nexec {sftp_server()} {server_flags}\n")
         script.chmod(0o755)
-        return ["sshfs", "-f", "-o", f"ssh_command={script}", *options, f"localhost:{back}", str(place)]
+        return ["sshfs", "-f", "-o", f"ssh_command={script}", *options, f"localhost:{over or back}",
+                str(place)]
 
     return server
 
@@ -249,9 +251,10 @@ class BenchCase(TreeCase):
         return found[0]
 
     def check_job(self, mount, job, onto, code=None, works=False, without_unlink=False, env=None,
-                  times=False):
+                  times=0):
         """Runs a job on a mount, and checks the rule. `code`: the error that the mount gives, if any.
-        `works`: the run must succeed."""
+        `works`: the run must succeed. `times`: outputs have the times of their inputs in steps of so many
+        nanoseconds; 0 if they are lost."""
         with self.lock:
             self.number += 1
             name = f"j{self.number}"
@@ -269,7 +272,8 @@ class BenchCase(TreeCase):
             at = back / path[2:] if path.startswith("m/") else (local or back) / path
             write_file(at, data, 0o600 if path in self.secrets else 0o640)
         done = self.run_in(folder, *job.args, env=env)
-        self.await_releases(back)
+        if not without_unlink:
+            self.await_releases(back)
         left = read_tree(local) if onto else read_tree(back)
         if onto:
             left = {path: data for path, data in left.items() if not path.startswith("m/")}
@@ -279,21 +283,20 @@ class BenchCase(TreeCase):
             for path in job.wanted:
                 at = back / path[2:] if path.startswith("m/") else (local or back) / path
                 if job.args[0] != "keygen":
-                    self.assertEqual(at.stat().st_mtime_ns, 1234567890123456789, f"time of {path}")
+                    self.assertEqual(at.stat().st_mtime_ns, TIME - TIME % times, f"time of {path}")
         return done
 
     def await_releases(self, back):
-        """libfuse keeps a removed file under another name until its last descriptor is closed, of which it
-        hears late."""
+        """The servers of mounts hear late that a descriptor was closed."""
         end = time.monotonic() + 5
-        while list(back.rglob(".fuse_hidden*")) and time.monotonic() < end:
+        while list(back.rglob(f"{HIDDEN}*")) and time.monotonic() < end:
             time.sleep(0.01)
 
     def check_rule(self, job, begin, left, done, code, works, without_unlink):
         text = done.stderr.decode()
         note = f"exit {done.returncode}: {text}"
         for name, data in left.items():
-            if name.lower().endswith(".paraes-tmp"):
+            if name.lower().endswith(".paraes-tmp") or HIDDEN in name:
                 self.assertTrue(without_unlink, f"{name} is left; {note}")
                 continue
             self.assertIn(name, begin.keys() | job.wanted, f"a file is left over; {note}")

@@ -74,7 +74,7 @@ class PreloadCase(BenchCase):
         env = preloaded_calls({**calls, **{call: "0" for call in log_also}}, log)
         code = next((error for error in calls.values() if error != "0"), None)
         done = self.check_job(self.here, self.jobs[name], False, code=code, works=works, env=env,
-                              without_unlink="unlinkat" in calls, times="futimens" not in calls)
+                              without_unlink="unlinkat" in calls, times=int("futimens" not in calls))
         met = log.read_text().split() if log.exists() else []
         self.met.update(set(met))
         return done, met
