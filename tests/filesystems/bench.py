@@ -34,7 +34,14 @@ HIDDEN = ".fuse_hidden"  # how libfuse calls a removed file until its last descr
 SECONDS = 30  # within which a run ends and a mount begins
 FOREIGN = [sys.executable, "-I", "-S", str(HERE / "foreign.py")]
 # A process ends when its standard input does, and that when this process ends, however it does.
-WITH_US = ["bash", "-c", 'trap : INT; "$@" </dev/null & read -r; kill $!; wait $!', "bash"]
+WITH_US = ["bash", "-c", """trap : INT
+"$@" </dev/null &
+while kill -0 $! 2>/dev/null; do
+  read -r -t .5
+  [ $? -gt 128 ] || break # not the time-out
+done
+kill $! 2>/dev/null
+wait $!""", "bash"]
 libc = ctypes.CDLL(None, use_errno=True)
 
 
