@@ -20,7 +20,7 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "faults"), str(HERE.parent / "cli")]
+sys.path[:0] = [str(HERE.parent / folder) for folder in ("faults", "cli", "mpi")]
 
 from faults import KEY, SMALL, environment, namespace, preloaded, restore_signals
 from support import BIN, LONG

@@ -53,7 +53,11 @@ def listed(top):
 
 
 class NamesCase(BenchCase):
-    program = ("",)
+    MODES = MODES
+
+    def run_verb(self, *args):
+        """The run that is tested."""
+        return self.run_in(self.dir, *args)
 
     def plain_of(self, path, verb):
         """What an output holds: nothing if it does not open."""
@@ -108,12 +112,12 @@ class NamesCase(BenchCase):
     def pair(self, mount, inodes, fold, mode, verb):
         """Both sources in one folder, onto the mount."""
         _, names = FOLDS[fold]
-        flags, newer = MODES[mode]
+        flags, newer = self.MODES[mode]
         self.number += 1
         local, name = self.path(f"local{self.number}"), f"{self.number}"  # in no case
         local.mkdir()
         sources = self.make_sources(local / "src", names, verb, newer)
-        done = self.run_in(self.dir, verb, "-q", "-r", *KEY, *flags, "-o", mount.place / name, local / "src")
+        done = self.run_verb(verb, "-q", "-r", *KEY, *flags, "-o", mount.place / name, local / "src")
         self.check_names(done, verb, sources, listed(mount.back / name), "--rm" in flags, inodes=inodes)
 
 
