@@ -223,6 +223,26 @@ class Folders(NamesCase):
                     self.check_names(done, "decrypt", sources, listed(mount.back / "o"), "--rm" in flags,
                                      inodes=inodes)
 
+    def test_a_file_and_a_folder(self):
+        """One output would be a folder of the other's path."""
+        for inodes in INODES:
+            for verb in ("encrypt", "decrypt"):
+                for flags in ([], ["-f", "--rm"], ["--update"]):
+                    with self.subTest(inodes=inodes, verb=verb, flags=flags):
+                        mount = self.mount(inodes=inodes, fold="case")
+                        source = self.path(f"both{self.number}")
+                        names = ("name", "NAME.paes/x") if verb == "encrypt" else ("name", "NAME/x")
+                        sources = self.make_sources(source, names, verb)
+                        done = self.run_in(self.dir, verb, "-q", "-r", *KEY, *flags, "-o", mount.place / "o",
+                                           source)
+                        self.assertNotEqual(done.returncode, 0, done)
+                        found = [self.plain_of(path, verb) for path in listed(mount.back / "o").values()]
+                        for data, path in sources.items():
+                            self.assertTrue(path.exists() or data in found, f"{data} is lost: {done}")
+                            self.assertTrue(path.exists() or "--rm" in flags)
+                        self.assertIn(len(found), (0, 1) if inodes == "changing" else (1,), done)
+                        self.assertLessEqual(set(found), set(DATA), done)
+
     def test_names_that_it_cannot_have(self):
         mount = self.mount(fold="case", forbid='"*:<>?|')
         sources = self.make_sources(self.path("s"), ("a:b", "c"), "encrypt")
@@ -333,6 +353,17 @@ class Arguments(NamesCase):
         done = self.run_in(self.dir, "encrypt", "-q", "-k", mount.place / "key", "--rm",
                            mount.place / "KEY")
         self.assertEqual((mount.back / "key").read_bytes(), KEYS[256], done)
+
+    @on_each
+    def test_the_key_is_in_a_folder_to_remove(self, _, mount):
+        folder = mount.place / "all"
+        folder.mkdir()
+        for name, data in (("key", KEYS[256]), ("file", DATA[0])):
+            (folder / name).write_bytes(data)
+            (folder / name).chmod(0o600)
+        for flags in (["--rm"], ["-f", "--rm"]):
+            done = self.run_in(self.dir, "encrypt", "-q", "-r", "-k", folder / "KEY", *flags, folder)
+            self.assertEqual((mount.back / "all/key").read_bytes(), KEYS[256], done)
 
     @on_each
     def test_an_input_is_the_output_of_another(self, _, mount):

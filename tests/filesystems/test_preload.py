@@ -73,10 +73,13 @@ class PreloadCase(BenchCase):
         log = pathlib.Path(f"{self.path('log')}{self.number}")
         env = preloaded_calls({**calls, **{call: "0" for call in log_also}}, log)
         code = next((error for error in calls.values() if error != "0"), None)
-        done = self.check_job(self.here, self.jobs[name], False, code=code, works=works, env=env,
-                              without_unlink="unlinkat" in calls, times=int("futimens" not in calls))
-        met = log.read_text().split() if log.exists() else []
-        self.met.update(set(met))
+        try:
+            done = self.check_job(self.here, self.jobs[name], False, code=code, works=works, env=env,
+                                  without_unlink="unlinkat" in calls,
+                                  times=int("futimens" not in calls))
+        finally:
+            met = log.read_text().split() if log.exists() else []
+            self.met.update(set(met))
         return done, met
 
 
