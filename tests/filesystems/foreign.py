@@ -104,6 +104,7 @@ class FileSystem:
         self.nodes = {ROOT: Node(ROOT, os.open(folder, os.O_PATH | os.O_DIRECTORY), None)}
         self.by_key = {}
         self.handles = {}
+        self.implicit = {}  # handles of nodes, where the kernel has none because `open` is missing
         self.last_node = ROOT
         self.last_handle = 0
         self.log = None
@@ -178,6 +179,8 @@ class FileSystem:
         if node.lookups <= 0:
             os.close(node.descriptor)
             del self.nodes[number]
+            if number in self.implicit:
+                os.close(self.implicit.pop(number).descriptor)
             if self.by_key.get(node.key) is node:
                 del self.by_key[node.key]
 
@@ -208,6 +211,25 @@ class FileSystem:
         # Without the page cache, which would believe a wrong size (FOPEN_DIRECT_IO).
         flags = 1 if self.switches.get("sizes") and entries is None else 0
         return struct.pack("=Q2I", self.last_handle, flags, 0)
+
+    def handle_of(self, node, number):
+        if number in self.handles:
+            return self.handles[number]
+        if node.number not in self.implicit:
+            try:
+                descriptor = os.open(proc(node.descriptor), os.O_RDWR)
+            except OSError:
+                descriptor = os.open(proc(node.descriptor), os.O_RDONLY)
+            self.implicit[node.number] = Handle(descriptor)
+        return self.implicit[node.number]
+
+    def entries_of(self, descriptor):
+        entries = [(b".", 1, 4), (b"..", 1, 4)]
+        for entry in os.scandir(descriptor):
+            kind = (entry.stat(follow_symlinks=False).st_mode >> 12) & 15
+            number = entry.inode() if self.inodes == "true" else 1
+            entries.append((os.fsencode(entry.name), number, kind))
+        return entries
 
     # ---- Operations: of a node, with the rest of the request
 
@@ -371,7 +393,7 @@ class FileSystem:
 
     def read(self, node, body):
         handle, offset, size, _, _, _, _ = struct.unpack_from("=2Q2IQ2I", body)
-        return os.pread(self.handles[handle].descriptor, size, offset)
+        return os.pread(self.handle_of(node, handle).descriptor, size, offset)
 
     def check_limit(self, end):
         limit, code = self.switches.get("limit", (None, None))
@@ -381,16 +403,17 @@ class FileSystem:
     def write(self, node, body):
         number, offset, size, _, _, _, _ = struct.unpack_from("=2Q2IQ2I", body)
         self.check_limit(offset + size)
-        handle = self.handles[number]
+        handle = self.handle_of(node, number)
         handle.written = True
         return struct.pack("=2I", os.pwrite(handle.descriptor, body[40:40 + size], offset), 0)
 
     def copy_file_range(self, node, body):
-        source, begin, _, target, offset, size, _ = struct.unpack_from("=7Q", body)
+        source, begin, other, target, offset, size, _ = struct.unpack_from("=7Q", body)
         self.check_limit(offset + size)
-        self.handles[target].written = True
-        done = os.copy_file_range(self.handles[source].descriptor, self.handles[target].descriptor,
-                                  size, begin, offset)
+        to = self.handle_of(self.nodes[other], target)
+        to.written = True
+        done = os.copy_file_range(self.handle_of(node, source).descriptor, to.descriptor, size, begin,
+                                  offset)
         return struct.pack("=2I", done, 0)
 
     def statfs(self, node, body):
@@ -405,12 +428,11 @@ class FileSystem:
     releasedir = release
 
     def flush(self, node, body):
-        self.refuse_written("flush", body)
+        self.refuse_written("flush", node, body)
         return b""
 
     def fsync(self, node, body):
-        self.refuse_written("fsync", body)
-        os.fsync(self.handles[struct.unpack_from("=Q", body)[0]].descriptor)
+        os.fsync(self.refuse_written("fsync", node, body).descriptor)
         return b""
 
     def fsyncdir(self, node, body):
@@ -418,17 +440,15 @@ class FileSystem:
 
     def opendir(self, node, body):
         folder = os.open(proc(node.descriptor), os.O_RDONLY | os.O_DIRECTORY)
-        entries = []
-        for entry in os.scandir(folder):
-            kind = (entry.stat(follow_symlinks=False).st_mode >> 12) & 15
-            number = entry.inode() if self.inodes == "true" else 1
-            entries.append((os.fsencode(entry.name), number, kind))
-        return self.new_handle(folder, [(b".", 1, 4), (b"..", 1, 4), *entries])
+        return self.new_handle(folder, self.entries_of(folder))
 
     def readdir(self, node, body):
         handle, offset, size, _, _, _, _ = struct.unpack_from("=2Q2IQ2I", body)
+        folder = self.handle_of(node, handle)
+        if folder.entries is None or handle not in self.handles and offset == 0:
+            folder.entries = self.entries_of(folder.descriptor)
         answer = b""
-        for at, (name, number, kind) in enumerate(self.handles[handle].entries[offset:], offset + 1):
+        for at, (name, number, kind) in enumerate(folder.entries[offset:], offset + 1):
             entry = struct.pack("=2Q2I", number, at, len(name), kind) + name
             entry += b"\0" * (-len(entry) % 8)
             if len(answer) + len(entry) > size:
@@ -445,11 +465,12 @@ class FileSystem:
         if operation in self.fail:
             raise Failure(self.fail[operation], operation)
 
-    def refuse_written(self, operation, body):
-        handle = self.handles[struct.unpack_from("=Q", body)[0]]
+    def refuse_written(self, operation, node, body):
+        handle = self.handle_of(node, struct.unpack_from("=Q", body)[0])
         code = self.fail.get(operation)
         if code is not None and (handle.written or code == errno.ENOSYS):
             raise Failure(code, operation)
+        return handle
 
     def answer(self, operation, number, body):
         """The error of a request, and the data of its answer."""
