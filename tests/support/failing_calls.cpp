@@ -51,7 +51,8 @@ int number_of(std::string_view name) {
   for (const auto& [text, number] : known) {
     if (text == name) return number;
   }
-  std::fprintf(stderr, "failing_calls: unknown error %s\n", std::string(name).c_str());
+  static_cast<void>(
+      std::fprintf(stderr, "failing_calls: unknown error %s\n", std::string(name).c_str()));
   std::abort();
 }
 
