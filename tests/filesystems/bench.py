@@ -7,6 +7,7 @@
 
 The folder beneath a mount shows what is stored, whatever the mount says."""
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -24,7 +25,7 @@ sys.path[:0] = [str(HERE.parent / folder) for folder in ("faults", "cli", "mpi")
 
 from faults import KEY, SMALL, environment, namespace, preloaded, restore_signals
 from support import BIN, LONG
-from trees import FOLDER, OLD, TIME, Job, TreeCase, is_bytes, read_tree, sample, write_file
+from trees import FOLDER, OLD, TIME, Job, TreeCase, is_bytes, read_tree, sample
 
 __all__ = ["KEY", "LONG", "OLD", "SMALL", "BenchCase", "Job", "detach", "in_own_namespace",
            "is_bytes", "preloaded_calls", "require_fuse", "sample"]
@@ -142,6 +143,15 @@ def require_fuse():
     shutil.rmtree(mount.back, ignore_errors=True)
     if mount.reason:
         raise unittest.SkipTest(f"FUSE does not mount here: {mount.reason}")
+
+
+def lay(path, data, mode):
+    """Writes a file with the usual time, also where modes cannot be set, as on FAT."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    with contextlib.suppress(PermissionError):
+        path.chmod(mode)
+    os.utime(path, ns=(TIME, TIME))
 
 
 def preloaded_calls(calls, log=None):
@@ -277,7 +287,7 @@ class BenchCase(TreeCase):
         begin = {**self.secrets, **job.begin}
         for path, data in begin.items():
             at = back / path[2:] if path.startswith("m/") else (local or back) / path
-            write_file(at, data, 0o600 if path in self.secrets else 0o640)
+            lay(at, data, 0o600 if path in self.secrets else 0o640)
         done = self.run_in(folder, *job.args, env=env)
         if not without_unlink:
             self.await_releases(back)
