@@ -34,7 +34,7 @@ later=$(names $later_folders \
 # vectors that the library's own tests read; other programs in Python or MPI. The filters below leave out
 # single cases.
 not_sanitized=$(names gpu.Gpu gpu.ManyMessages gpu.KernelsOnDevice gpu.OneKey cli.gpu cli.tamper cli.vectors \
-  docs faults install interop manual mpi python structure)
+  docs faults filesystems install interop manual mpi python structure)
 
 # Other targets than those of the build preset.
 declare -A other_targets=([asan]=all)

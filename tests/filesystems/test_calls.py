@@ -1,0 +1,124 @@
+"""Calls that a file system lacks, by FUSE: each operation in turn answers that it is not there, or is denied.
+
+The kernel hides some: without `flush`, `fsync` or `create` it says nothing, or makes files in two steps."""
+
+import unittest
+
+from bench import KEY, LONG, SMALL, BenchCase, require_fuse, sample
+
+MISSING = ("ENOSYS", "EOPNOTSUPP")
+ALL = (*MISSING, "EPERM", "EACCES")
+# The errors without which every run succeeds, by operation.
+WORKS = {
+    "access": ("ENOSYS",),  # others would keep every process out of its folders
+    "chmod": (*MISSING, "EPERM"),
+    "copy_file_range": ALL,
+    "create": ("ENOSYS",),
+    "flush": ("ENOSYS",),
+    "fsync": MISSING,
+    "fsyncdir": MISSING,
+    "getxattr": ALL,
+    "link": ALL,
+    "removexattr": ALL,
+    "rename2": MISSING,
+    "statfs": ALL,
+    "tmpfile": ALL,
+    "truncate": ALL,
+    "utimens": (*MISSING, "EPERM"),
+}
+# What keeps the rule, whether it fails or not.
+FAILS = {
+    "chmod": ("EACCES",),
+    "create": ("EOPNOTSUPP", "EPERM", "EACCES"),
+    "flush": ("EOPNOTSUPP", "EPERM", "EACCES"),
+    "fsync": ("EPERM", "EACCES"),
+    "fsyncdir": ("EPERM", "EACCES"),
+    "mkdir": ALL,
+    "open": ALL,
+    "opendir": ALL,
+    "read": ALL,
+    "readdir": ALL,
+    "rename": ALL,
+    "rename2": ("EPERM", "EACCES"),
+    "unlink": ALL,
+    "utimens": ("EACCES",),
+    "write": ALL,
+}
+# Without unnamed files, others are created and renamed.
+NAMED = {"tmpfile": "ENOSYS"}
+NO_RENAME = ("rename", "rename2", "link", "tmpfile")
+QUICK = ("encrypt --rm", "rekey to a key", "decrypt -r", "encrypt -o -f")
+
+
+def setUpModule():
+    require_fuse()
+
+
+class Missing(BenchCase):
+    def check_each(self, table, works, fail):
+        jobs = self.all_jobs()
+        for operation, errors in table.items():
+            for error in errors if LONG else sample(errors, 1, operation):
+                mount = self.mount(fail={**fail, operation: error})
+                for name in jobs if LONG else sample(QUICK, 2, operation):
+                    with self.subTest(name, operation=operation, error=error):
+                        self.check_job(mount, *jobs[name], code=error, works=works,
+                                       without_unlink=operation == "unlink",
+                                       times=int(works and operation != "utimens"))
+                self.release(mount)
+
+    def test_operations_that_a_run_does_without(self):
+        self.check_each(WORKS, True, {})
+
+    def test_operations_that_a_run_does_without_and_no_unnamed_files(self):
+        self.check_each({name: WORKS[name] for name in ("create", "link", "rename2")}, True, NAMED)
+
+    def test_operations_that_end_a_run(self):
+        self.check_each(FAILS, False, {})
+
+    def test_operations_that_end_a_run_without_unnamed_files(self):
+        names = ("create", "rename", "unlink", "write")
+        self.check_each({name: FAILS[name] for name in names}, False, NAMED)
+
+    def test_links_and_renames_with_flags(self):
+        """Both are missing: a rename that checks before is left."""
+        jobs = self.all_jobs()
+        for error in ALL if LONG else ("ENOSYS", "EPERM"):
+            mount = self.mount(fail={"link": error, "rename2": "ENOSYS", "tmpfile": "ENOSYS"})
+            for name in jobs if LONG else QUICK:
+                with self.subTest(name, error=error):
+                    self.check_job(mount, *jobs[name], works=True, times=1)
+            self.release(mount)
+
+
+class WithoutRename(BenchCase):
+    """Nothing gives a complete file its name: the error comes before the first byte."""
+
+    def test_every_verb(self):
+        jobs = self.all_jobs()
+        for error in ALL if LONG else ("ENOSYS", "EOPNOTSUPP"):
+            log = self.path(f"log {error}")
+            mount = self.mount(fail=dict.fromkeys(NO_RENAME, error), log=str(log))
+            for name in ("encrypt", "encrypt -o -f", "encrypt -r -o --rm", "decrypt --rm", "rekey to a key"):
+                with self.subTest(name, error=error):
+                    log.write_text("")
+                    done = self.check_job(mount, *jobs[name], code=error)
+                    self.assertIn(done.returncode, (1, 3), done)
+                    self.assertIn(b"cannot rename", done.stderr)
+                    if not name.startswith("rekey"):
+                        self.assertIn(b"-c", done.stderr)
+                    self.assertNotIn("write", log.read_text().split())
+            self.release(mount)
+
+    def test_standard_output_of_its_files(self):
+        """What the error offers works."""
+        mount = self.mount(fail=dict.fromkeys(NO_RENAME, "ENOSYS"))
+        (mount.back / "f").write_bytes(SMALL)
+        with open(mount.place / "f.paes", "wb") as output:
+            done = self.run_paraes("encrypt", *KEY, "-c", mount.place / "f", stdout=output)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertTrue(self.opens(*KEY)((mount.back / "f.paes").read_bytes()))
+
+
+if __name__ == "__main__":
+    unittest.main()

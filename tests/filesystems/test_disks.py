@@ -1,0 +1,171 @@
+"""File systems of the kernel: FAT, exFAT, folders of ext4 and tmpfs that fold case, and overlays. Each is
+skipped where the kernel, or the program that makes it, is missing."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import types
+import unittest
+
+from bench import KEY, OLD, BenchCase, detach, in_own_namespace
+from test_names import DATA
+
+
+def run(*command):
+    """Runs a command, without which the test is skipped."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        reason = (done.stderr.strip() or "it failed").splitlines()[0]
+        raise unittest.SkipTest(f"{' '.join(command[:-1])}: {reason}")
+
+
+class DiskCase(BenchCase):
+    def setUp(self):
+        super().setUp()
+        if not in_own_namespace():
+            self.skipTest("mounting is not permitted")
+        self.top = self.path("disk")
+        self.place = self.top / "m"
+        self.place.mkdir(parents=True)
+
+    def mounted(self, kind, *options, source="none"):
+        self.load(kind)
+        run("mount", "-t", kind, *options, source, str(self.place))
+        self.addCleanup(detach, self.place)
+        return types.SimpleNamespace(top=self.top, place=self.place, back=self.place)
+
+    def load(self, kind):
+        """Skips the test where the kernel has no file system of a kind, also as a module."""
+        if shutil.which("modprobe"):
+            subprocess.run(["modprobe", "-q", kind], capture_output=True)
+        known = pathlib.Path("/proc/filesystems").read_text().split()
+        if kind not in known:
+            self.skipTest(f"the kernel has no {kind}")
+
+    def image(self, program, *flags, size=64):
+        """A disk of `size` MiB that `program` made."""
+        self.load(program.split(".")[1])
+        if shutil.which(program) is None:
+            self.skipTest(f"{program} is not installed")
+        path = self.path("image")
+        with open(path, "wb") as file:
+            os.truncate(file.fileno(), size << 20)
+        run(program, *flags, str(path))
+        return str(path)
+
+    def check_verbs(self, mount, works=True, times=1):
+        for name, (job, onto) in self.all_jobs().items():
+            with self.subTest(name):
+                self.check_job(mount, job, onto, works=works, times=times)
+
+    def check_folding(self, place, verb="encrypt"):
+        """Two names that are one there: each file is in the output, or still in its source."""
+        for number, flags in enumerate((["-f", "--rm"], ["--update"], ["--rm"], [])):
+            with self.subTest(flags=flags):
+                source = self.path(f"s{number}")
+                source.mkdir()
+                for name, data in zip("Aa", DATA, strict=True):
+                    (source / name).write_bytes(data)
+                out = place / f"o{number}"
+                done = self.run_in(self.dir, verb, "-q", "-r", *KEY, *flags, "-o", out, source)
+                self.assertEqual(done.returncode, 3, done)
+                self.assertIn(b"the same name", done.stderr)
+                found = [self.run_in(self.dir, "decrypt", *KEY, "-c", path).stdout
+                         for path in pathlib.Path(out).rglob("*") if path.is_file()]
+                self.assertEqual(len(found), 1, done)
+                for name, data in zip("Aa", DATA, strict=True):
+                    self.assertEqual((source / name).exists(), data not in found or "--rm" not in flags)
+
+
+class Fat(DiskCase):
+    def make(self):
+        options = f"loop,uid={os.getuid()},utf8=1"
+        return self.mounted("vfat", "-o", options, source=self.image("mkfs.vfat", "-F", "32"))
+
+    def test_every_verb(self):
+        self.check_verbs(self.make(), times=0)
+
+    def test_names_that_fold(self):
+        self.check_folding(self.make().place)
+
+    def test_a_full_disk(self):
+        mount = self.make()
+        self.write("f", bytes(80 << 20))
+        done = self.run_in(self.dir, "encrypt", "-q", *KEY, "--rm", "-o", mount.place / "f.paes", "f")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn(b"No space left", done.stderr)
+        self.assertEqual(os.listdir(mount.place), [])
+        self.assertTrue(self.path("f").exists())
+
+
+class ExFat(Fat):
+    def make(self):
+        return self.mounted("exfat", "-o", "loop", source=self.image("mkfs.exfat"))
+
+
+class FoldingFolders(DiskCase):
+    """A folder that folds case, of a file system with true numbers of inodes."""
+
+    def folded(self):
+        folder = self.place / "folds"
+        folder.mkdir()
+        run("chattr", "+F", str(folder))
+        return types.SimpleNamespace(top=folder.parent.parent / "t", place=folder, back=folder)
+
+    def check_both(self, mount):
+        mount.top.mkdir()
+        self.check_verbs(mount)
+        self.check_folding(mount.place)
+
+    def test_ext4(self):
+        image = self.image("mkfs.ext4", "-q", "-O", "casefold", "-E", "encoding=utf8")
+        self.mounted("ext4", "-o", "loop", source=image)
+        self.check_both(self.folded())
+
+    def test_tmpfs(self):
+        self.mounted("tmpfs", "-o", "casefold")
+        self.check_both(self.folded())
+
+
+class Overlay(DiskCase):
+    """Files of the lower folder move to the upper one when they are written to, and get other numbers."""
+
+    def make(self, *more):
+        self.mounted("tmpfs")  # overlays need a file system with attributes, which many are not
+        folders = {name: self.place / name for name in ("lower", "upper", "work")}
+        for folder in folders.values():
+            folder.mkdir()
+        place = self.place / "over"
+        place.mkdir()
+        self.below = folders["lower"]
+        options = ",".join([*(f"{name}dir={folder}" for name, folder in folders.items()), *more])
+        self.load("overlay")
+        run("mount", "-t", "overlay", "-o", options, "none", str(place))
+        self.addCleanup(detach, place)
+        return types.SimpleNamespace(top=self.top / "t", place=place, back=place)
+
+    def test_every_verb(self):
+        mount = self.make()
+        mount.top.mkdir()
+        self.check_verbs(mount)
+
+    def test_files_of_the_lower_folder(self):
+        mount = self.make("xino=off")
+        for name, data in (("f", DATA[0]), ("f.paes", OLD), ("g.paes", self.sealed(*KEY, data=DATA[1]))):
+            (self.below / name).write_bytes(data)
+        for flags in (["encrypt", *KEY, "-f", "--rm", "f"], ["decrypt", *KEY, "--rm", "g.paes"],
+                      ["rekey", *KEY, "--to-key-file", self.path("k2"), "f.paes"]):
+            flags = [self.path("k") if flag == "k" else flag for flag in flags]
+            done = self.run_in(mount.place, *flags)
+            self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(sorted(os.listdir(mount.place)), ["f.paes", "g"])
+        self.assertEqual((mount.place / "g").read_bytes(), DATA[1])
+        self.check_opens_with_the_new_key(mount.place / "f.paes")
+
+    def check_opens_with_the_new_key(self, path):
+        self.assertEqual(self.ok("decrypt", "-k", "k2", "-c", path), DATA[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
