@@ -23,6 +23,7 @@
 #include "bench/report/table.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/descriptors.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -46,7 +47,9 @@ mode_t mode_of_new_files() {
 // Called before anything is measured, so that a wrong path does not waste an hour of samples. An
 // existing report is replaced only by a complete one.
 std::unique_ptr<Sink> open_report(const std::string& path) {
-  if (path == "-") return std::make_unique<PipeSink>(Descriptor(dup(STDOUT_FILENO)), path);
+  const auto number = path == "-" ? STDOUT_FILENO : system::descriptor_named(path);
+  // Written where it is: replacing the file behind it would lose what others write to it.
+  if (number) return std::make_unique<PipeSink>(Descriptor(dup(*number)), path);
   Descriptor existing(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   struct stat status = {};
   if (existing.get() >= 0 && fstat(existing.get(), &status) == 0) {

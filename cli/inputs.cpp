@@ -125,21 +125,29 @@ class OutputNames {
 // The same for names that differ, but that some file system may take for one.
 class Outlines {
  public:
-  Outlines(const FileList& files, const std::deque<std::uint32_t>& targets)
-      : files_(files), targets_(targets) {}
+  Outlines(const FileList& files, const std::deque<std::uint32_t>& targets, Verb verb)
+      : files_(files), targets_(targets), decrypts_(verb == Verb::decrypt) {}
 
   [[nodiscard]] std::uint64_t operator()(std::uint32_t number) const {
     const FoundFile& file = files_[number];
-    return SpreadBits()(hash_of_outline(file.name) + targets_[file.folder]);
+    return SpreadBits()(hash_of_outline(output_name_of(file)) + targets_[file.folder]);
   }
   [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const {
     return targets_[files_[a].folder] == targets_[files_[b].folder] &&
-           outline_of(files_[a].name) == outline_of(files_[b].name);
+           outline_of(output_name_of(files_[a])) == outline_of(output_name_of(files_[b]));
   }
 
  private:
+  // Without the suffix: dots and spaces before it are then at the end.
+  [[nodiscard]] std::string_view output_name_of(const FoundFile& file) const {
+    std::string_view name = file.name;
+    if (decrypts_ && has_suffix(name)) name.remove_suffix(suffix.size());
+    return name;
+  }
+
   const FileList& files_;
   const std::deque<std::uint32_t>& targets_;
+  bool decrypts_;
 };
 
 class Finder {
@@ -153,7 +161,8 @@ class Finder {
         found_(verb, (options.verbose && !options.quiet) || options.json),
         list_(found_.files),
         output_names_(OutputNames(list_, targets_), OutputNames(list_, targets_)),
-        outlines_(Outlines(list_, target_outlines_), Outlines(list_, target_outlines_)) {
+        outlines_(Outlines(list_, target_outlines_, verb),
+                  Outlines(list_, target_outlines_, verb)) {
     if (options.output.path_given && verb != Verb::verify) {
       found_.outputs.emplace(roots, options.output.path);
     }
@@ -460,10 +469,6 @@ class Finder {
   // another spelling, on a file system that takes both for one. Other inputs cannot be meant: an
   // output's name ends in .paes where those of the inputs do not, and the other way round.
   [[nodiscard]] bool shares_a_name_with_an_input(const FoundFile& file) {
-    const auto absolute = [](const std::string& path) {
-      std::error_code error;
-      return fs::absolute(path, error).lexically_normal().string();
-    };
     const Place output = *found_.output(file);
     if (!outline_of(output.path).ends_with(suffix)) return false;
     if (!inputs_in_other_case_) {
@@ -472,15 +477,13 @@ class Finder {
         const FoundFile& input = list_[i];
         const bool ends_so = outline_of(input.name).ends_with(suffix);
         if (!ends_so || (verb_ == Verb::encrypt && has_suffix(input.name))) continue;
-        const std::string path = absolute(list_.shown(input));
-        inputs_in_other_case_->emplace(outline_of(path), path);
+        inputs_in_other_case_->emplace(outline_of(input.name), list_.shown(input));
       }
     }
-    if (inputs_in_other_case_->empty()) return false;
-    const std::string path = absolute(output.shown);
-    const auto input = inputs_in_other_case_->find(outline_of(path));
-    return input != inputs_in_other_case_->end() && input->second != path &&
-           NameProbe(output.root->open("")).folds();
+    const auto [first, last] = inputs_in_other_case_->equal_range(outline_of(output.name()));
+    return std::any_of(first, last, [&](const auto& input) {
+      return may_be_one(input.second, output.shown, output);
+    });
   }
 
   // Refuses outputs that would replace another input: that one would be lost, or change while read.
@@ -524,7 +527,7 @@ class Finder {
   std::deque<std::uint32_t> sharing_;
   // The existing files in the places of outputs, by the numbers of the inputs.
   std::deque<std::pair<std::uint32_t, FileId>> replaced_;
-  std::optional<std::map<std::string, std::string>> inputs_in_other_case_;
+  std::optional<std::multimap<std::string, std::string>> inputs_in_other_case_;  // by outline
 };
 
 }  // namespace

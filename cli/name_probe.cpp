@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -45,29 +46,61 @@ bool is_ideograph(std::string_view text, std::size_t at) {
   return lead >= 0xe4U && lead <= 0xe9U && at + 2 < text.size();
 }
 
+// Letters that fold into letters without accents, of which some are several.
+struct Folded {
+  std::string_view letter;
+  std::string_view as;
+};
+constexpr std::array<Folded, 13> folded_letters = {{
+    {"\xc3\x9f", "ss"},      // ß
+    {"\xe1\xba\x9e", "ss"},  // capital ß
+    {"\xc5\x89", "n"},       // n after an apostrophe
+    {"\xc5\xbf", "s"},       // long s
+    {"\xe1\xba\x9a", "a"},   // a with half a ring
+    {"\xe2\x84\xaa", "k"},   // kelvin
+    {"\xef\xac\x80", "ff"},  // ligatures
+    {"\xef\xac\x81", "fi"},
+    {"\xef\xac\x82", "fl"},
+    {"\xef\xac\x83", "ffi"},
+    {"\xef\xac\x84", "ffl"},
+    {"\xef\xac\x85", "st"},
+    {"\xef\xac\x86", "st"},
+}};
+
+const Folded* folded_letter(std::string_view text) {
+  const auto* const found =
+      std::find_if(folded_letters.begin(), folded_letters.end(),
+                   [&](const Folded& folded) { return text.starts_with(folded.letter); });
+  return found == folded_letters.end() ? nullptr : found;
+}
+
 // Calls emit(text) for the parts of the outline. Dots and spaces count only if something follows
 // them.
 template <class Emit>
 void make_outline(std::string_view path, const Emit& emit) {
   std::size_t pending = 0;  // dots and spaces
+  const auto emit_after_pending = [&](std::string_view part) {
+    for (; pending != 0; --pending) emit(".");
+    emit(part);
+  };
   for (std::size_t at = 0; at < path.size(); ++at) {
     const char c = path[at];
-    const bool is_kept = is_ideograph(path, at);
-    if (!is_kept && (byte_at(path, at) >= 0x80U || is_combining(path, at + 1))) continue;
-    if (c == '.' || c == ' ') {
-      ++pending;
+    if (byte_at(path, at) >= 0x80U) {
+      if (is_ideograph(path, at)) {
+        emit_after_pending(path.substr(at, 3));
+        at += 2;
+      } else if (const Folded* const folded = folded_letter(path.substr(at))) {
+        emit_after_pending(folded->as);
+        at += folded->letter.size() - 1;
+      }
+    } else if (is_combining(path, at + 1)) {
       continue;
-    }
-    if (c != '/') {
-      for (; pending != 0; --pending) emit(".");
-    }
-    pending = 0;
-    if (is_kept) {
-      emit(path.substr(at, 3));
-      at += 2;
+    } else if (c == '.' || c == ' ') {
+      ++pending;
     } else {
+      if (c == '/') pending = 0;
       const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-      emit(std::string_view(&lower, 1));
+      emit_after_pending({&lower, 1});
     }
   }
 }
@@ -147,6 +180,16 @@ bool NameProbe::folds() {
     if (*folds_) break;
   }
   return *folds_;
+}
+
+bool may_be_one(const std::string& one, const std::string& other, const Place& output) {
+  const auto absolute = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::absolute(path, error).lexically_normal().string();
+  };
+  const std::string a = absolute(one);
+  const std::string b = absolute(other);
+  return a != b && outline_of(a) == outline_of(b) && NameProbe(output.open_folder()).folds();
 }
 
 bool NameProbe::is_new(const std::string& path) {

@@ -8,13 +8,13 @@
 #include <string>
 #include <string_view>
 
+#include "cli/place.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {
 
 // What is left of a path without the differences that some file system may ignore. Paths with equal
-// outlines need a probe; paths with different ones are different files, except for a few letters
-// that fold into several (ß and ss), which only the later checks find.
+// outlines need a probe; paths with different ones are different files.
 [[nodiscard]] std::string outline_of(std::string_view path);
 [[nodiscard]] std::uint64_t hash_of_outline(std::string_view path);
 
@@ -42,5 +42,10 @@ class NameProbe {
   std::optional<bool> folds_;
   std::unique_ptr<Scratch> scratch_;
 };
+
+// Whether two paths that differ may still lead to one file, where the file system of `output`, the
+// place of the second, takes several names for one. Looks at their text first.
+[[nodiscard]] bool may_be_one(const std::string& one, const std::string& other,
+                              const Place& output);
 
 }  // namespace paraes::cli

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cli/descriptors.hpp"
+#include "cli/name_probe.hpp"
 #include "cli/report.hpp"
 #include "cli/run_context.hpp"
 #include "paraes/error.hpp"
@@ -239,6 +240,14 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   if (found && FileId(status) == FileId(input.status)) {
     throw InvalidArgument(fmt::format(
         "{}: it is the input file itself; write to another file with -o", destination.path));
+  }
+  // Where inode numbers are made up, they do not tell.
+  if (found && S_ISREG(status.st_mode) && job.found == nullptr && job.input.root &&
+      may_be_one(job.input.shown, destination.path, destination.place)) {
+    throw InvalidArgument(
+        fmt::format("{}: its file system takes it for the same name as the input {}; write to "
+                    "another file with -o",
+                    destination.path, job.input.shown));
   }
   if (found && S_ISDIR(status.st_mode)) {
     throw InvalidArgument(

@@ -156,6 +156,8 @@ bool FileSink::make_temporary(const std::function<bool(const char*)>& make) {
     announce(name);
     if (make(name.c_str())) return true;
     const int error = errno;
+    // Over a network, the answer to a call that succeeded can be lost.
+    if (error != EEXIST) unlinkat(folder_->descriptor(), name.c_str(), 0);
     announce("");
     errno = error;
     if (error != EEXIST) break;
@@ -198,7 +200,11 @@ void FileSink::check_rename() {
   const int folder = folder_->descriptor();
   const std::string before = temporary_;
   const std::string name = new_temporary_name(name_, shown_);
-  if (renameat(folder, before.c_str(), folder, name.c_str()) != 0) fail_to_rename(errno);
+  if (renameat(folder, before.c_str(), folder, name.c_str()) != 0) {
+    const int error = errno;
+    unlinkat(folder, name.c_str(), 0);  // the answer to a call that succeeded can be lost
+    fail_to_rename(error);
+  }
   announce(name);
   const std::lock_guard lock(mutex);
   can_rename.insert(device);

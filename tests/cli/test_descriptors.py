@@ -343,6 +343,15 @@ class Secrets(Descriptors):
 
 
 class Elsewhere(Descriptors):
+    def test_report_of_bench_replaces_nothing(self):
+        bench = ["bench", "--mode", "ctr", "--size", "16", "--samples", "1", "--warmup", "0",
+                 "--json"]
+        self.write("all", b"old\n")
+        self.shell('"$@" /dev/fd/3 3>> all > table', *bench)
+        report = self.read("all")
+        self.assertTrue(report.startswith(b"old\n{"), report[:40])
+        self.assertIn("results", json.loads(report[4:]))
+
     @unittest.skipIf(POSIX_ONLY, "other systems have no such names")
     def test_own_process_is_known_by_its_number(self):
         for name in ("/proc/$$/fd/3", "/proc/$$/task/$$/fd/3", "/proc/self/task/$$/fd/3"):
