@@ -23,6 +23,7 @@ long="[./]Long|$(names x86_64 gpu.simulated.bitslice gpu.simulated.reference gpu
 later_folders='bench ct lab limits packages'
 # shellcheck disable=SC2086 # one word each
 later=$(names $later_folders \
+  filesystems.bench filesystems.calls filesystems.disks filesystems.faults filesystems.mpi \
   gpu.HashTablesOnDevice gpu.HipRtc gpu.Nvrtc gpu.OnDevice gpu.Targets gpu.check gpu.compiled \
   gpu.machine_code gpu.pack gpu.simulated gpu.small_device gpu.small_device_many gpu.two_devices \
   gpu.two_devices_ciphers gpu.two_devices_many gpu.unrolled mpi.mpich mpi.openmpi.faults mpi.openmpi.hosts \

@@ -17,8 +17,8 @@ namespace paraes::system {
 // Returns -1 and sets errno on failure: ENOSYS if the system cannot do that.
 [[nodiscard]] int open_beneath(int folder, const char* path, int flags, mode_t mode) noexcept;
 
-// Creates a file without a name for writing and reading, which the system removes when it is closed. Returns -1
-// if the system or the file system has none that link_unnamed can name.
+// Creates a file without a name for writing and reading, which the system removes when it is
+// closed. Returns -1 if the system or the file system has none that link_unnamed can name.
 [[nodiscard]] int open_unnamed(int folder) noexcept;
 // Names such a file. Returns false and sets errno on failure: EEXIST if `name` exists.
 [[nodiscard]] bool link_unnamed(int descriptor, int folder, const char* name) noexcept;
