@@ -34,8 +34,8 @@ void RekeyTask::run() {
 }
 
 void RekeyTask::add_notes() {
-  for (const auto& [once, text] : notes_) {
-    std::call_once(*once, [&] { outcome_.messages.emplace_back(text); });
+  for (const auto& note : notes_) {
+    std::call_once(*note.first, [&] { outcome_.messages.emplace_back(note.second); });
   }
   if (const auto names = file_.input().status.st_nlink; names > 1) {
     outcome_.messages.push_back(
