@@ -181,7 +181,8 @@ class Disks(FaultCase):
     """Outputs that cannot be written."""
 
     def test_full_disk_gives_one_error_and_no_output(self):
-        self.prefix = on_small_disk("4m", "k", "old")
+        self.write("before", b"old")
+        self.prefix = on_small_disk("4m", "before", "old")
         for i, (verb, source, _) in enumerate(self.RUNS):
             for way in WAYS:
                 target = ("small/new", "small/old")[i]
