@@ -121,7 +121,9 @@ class Batch {
   }
 
   // Finds the files that several inputs and -r name. Writes nothing.
-  [[nodiscard]] Found find() { return find_inputs(options_, plan_.verb, run_.roots, run_.files); }
+  [[nodiscard]] Found find() {
+    return find_inputs(options_, plan_.verb, run_.roots, run_.files, run_.leftovers);
+  }
 
   // Throws InvalidArgument if the run would remove or replace a file that holds one of its secrets.
   // Reads these secrets for it.

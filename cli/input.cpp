@@ -107,7 +107,12 @@ Input open_input(const std::string& path, std::string_view name) {
 Input open_secret(const std::string& path, std::string_view name) {
   if (path == "-") return make_input(standard_input(), name, false);
   Opened opened = open_path(path);
-  if (opened.number) opened.descriptor = duplicate_of(*opened.number, name);
+  if (opened.number) {
+    // Behind a link, it may be one that paraes itself has opened: an input would become its own
+    // key.
+    if (!system::descriptor_in(path)) check_descriptor(*opened.number, name, Access::read);
+    opened.descriptor = duplicate_of(*opened.number, name);
+  }
   return make_input(std::move(opened.descriptor), name, true);
 }
 

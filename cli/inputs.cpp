@@ -152,7 +152,8 @@ class Outlines {
 
 class Finder {
  public:
-  Finder(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files)
+  Finder(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files,
+         Leftovers& leftovers)
       : options_(options),
         verb_(verb),
         roots_(roots),
@@ -161,8 +162,8 @@ class Finder {
         found_(verb, (options.verbose && !options.quiet) || options.json),
         list_(found_.files),
         output_names_(OutputNames(list_, targets_), OutputNames(list_, targets_)),
-        outlines_(Outlines(list_, target_outlines_, verb),
-                  Outlines(list_, target_outlines_, verb)) {
+        outlines_(Outlines(list_, target_outlines_, verb), Outlines(list_, target_outlines_, verb)),
+        probe_(leftovers) {
     if (options.output.path_given && verb != Verb::verify) {
       found_.outputs.emplace(roots, options.output.path);
     }
@@ -369,32 +370,33 @@ class Finder {
   // holds both names of its files already, so that outputs beside them are apart, too.
   void note_outline(std::uint32_t number) {
     if (!found_.outputs && !list_.top(list_[number].folder).follow) return;
-    if (outlines_.insert(number)) return;
-    sharing_.push_back(outlines_.equal_to(number));
-    sharing_.push_back(number);
+    if (!outlines_.insert(number)) sharing_[outlines_.equal_to(number)].push_back(number);
   }
 
   // Refuses outputs that the file system would give the name of another output of this run.
   void refuse_shared_names() {
-    std::sort(sharing_.begin(), sharing_.end());
-    sharing_.erase(std::unique(sharing_.begin(), sharing_.end()), sharing_.end());
-    std::map<const TreeRoot*, NameProbe> probes;
-    for (const std::uint32_t number : sharing_) {
-      FoundFile& file = list_[number];
-      const Place place = list_.place(file);
-      const Place output = found_.output(file).value_or(place);
-      NameProbe& probe = probes.try_emplace(output.root.get(), output.root->open("")).first->second;
-      if (!probe.folds() || probe.is_new(output.path)) continue;
-      file.state = FileState::refused;
-      refuse(place.shown,
-             has_outputs(verb_)
-                 ? fmt::format("{}: its file system takes it for the same name as the output of "
-                               "another input of this run; write elsewhere with -o",
-                               output.shown)
-                 : fmt::format("{}: its file system takes it for the same name as another input "
-                               "of this run",
-                               place.shown),
-             2);
+    for (auto& [first, others] : sharing_) {
+      std::vector<std::uint32_t> numbers = {first};
+      numbers.insert(numbers.end(), others.begin(), others.end());
+      std::vector<std::string> outputs;
+      for (const std::uint32_t number : numbers) {
+        const FoundFile& file = list_[number];
+        outputs.push_back(found_.output(file).value_or(list_.place(file)).shown);
+      }
+      for (const std::size_t repeated : probe_.find_repeated(outputs)) {
+        FoundFile& file = list_[numbers[repeated]];
+        if (file.state == FileState::refused) continue;
+        file.state = FileState::refused;
+        refuse(list_.shown(file),
+               has_outputs(verb_)
+                   ? fmt::format("{}: its file system takes it for the same name as the output of "
+                                 "another input of this run; write elsewhere with -o",
+                                 outputs[repeated])
+                   : fmt::format("{}: its file system takes it for the same name as another input "
+                                 "of this run",
+                                 outputs[repeated]),
+               2);
+      }
     }
   }
 
@@ -481,9 +483,8 @@ class Finder {
       }
     }
     const auto [first, last] = inputs_in_other_case_->equal_range(outline_of(output.name()));
-    return std::any_of(first, last, [&](const auto& input) {
-      return may_be_one(input.second, output.shown, output);
-    });
+    return std::any_of(
+        first, last, [&](const auto& input) { return probe_.are_one(input.second, output.shown); });
   }
 
   // Refuses outputs that would replace another input: that one would be lost, or change while read.
@@ -524,7 +525,8 @@ class Finder {
   std::map<std::string, std::uint32_t> outline_numbers_;
   std::deque<std::uint32_t> target_outlines_;
   CompactSet<std::uint32_t, ~std::uint32_t{0}, Outlines, Outlines> outlines_;
-  std::deque<std::uint32_t> sharing_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> sharing_;  // by the first
+  NameProbe probe_;
   // The existing files in the places of outputs, by the numbers of the inputs.
   std::deque<std::pair<std::uint32_t, FileId>> replaced_;
   std::optional<std::multimap<std::string, std::string>> inputs_in_other_case_;  // by outline
@@ -580,7 +582,8 @@ bool Found::any() const {
   return folders != 0 && skipped.total() == 0;
 }
 
-Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files) {
+Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files,
+                  Leftovers& leftovers) {
   if (std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end()) {
     throw InvalidArgument("standard input (-) must be the only input, without -r");
   }
@@ -588,7 +591,7 @@ Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots, Prot
   if (output.standard_output || (output.path_given && output.path == "-")) {
     throw InvalidArgument("several outputs cannot go to standard output: name a folder with -o");
   }
-  return Finder(options, verb, roots, files).run();
+  return Finder(options, verb, roots, files, leftovers).run();
 }
 
 }  // namespace paraes::cli

@@ -91,8 +91,9 @@ struct Found {
 // Searches the inputs in order, and the entries of folders in the order of their names. Follows
 // symbolic links that are arguments and no others, not even those that appear during the search.
 // Throws InvalidArgument if the arguments contradict each other, or if an input or output is a file
-// that a secret is read from. Makes no folder and opens no file. Adds the inputs to `files`.
+// that a secret is read from. Opens no input, and makes nothing but for a probe of names that may
+// be one (name_probe.hpp). Adds the inputs to `files`.
 [[nodiscard]] Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots,
-                                ProtectedFiles& files);
+                                ProtectedFiles& files, Leftovers& leftovers);
 
 }  // namespace paraes::cli

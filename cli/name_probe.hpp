@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "cli/place.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {
@@ -18,34 +17,26 @@ namespace paraes::cli {
 [[nodiscard]] std::string outline_of(std::string_view path);
 [[nodiscard]] std::uint64_t hash_of_outline(std::string_view path);
 
-// Finds out by trying which paths below a folder lead to the same file. Removes what it makes.
+// Finds out by trying which paths lead to the same file. Makes files and folders in the folders of
+// these paths, and removes them.
 class NameProbe {
  public:
-  explicit NameProbe(std::shared_ptr<const Folder> folder);
-  NameProbe(const NameProbe&) = delete;
-  NameProbe& operator=(const NameProbe&) = delete;
-  ~NameProbe();
+  explicit NameProbe(Leftovers& leftovers) : leftovers_(leftovers) {}
 
-  // Whether the file system takes any two names for one. False where that cannot be tried, because
-  // nothing can be written there.
-  [[nodiscard]] bool folds();
+  // Which of the paths, by number, their file systems take for one before them. The paths differ in
+  // their bytes. A folder in which nothing can be made folds no names: no output gets there either.
+  [[nodiscard]] std::vector<std::size_t> find_repeated(const std::vector<std::string>& paths);
 
-  // Whether the path below the folder leads to another file than all those before. Call it only if
-  // folds() is true.
-  [[nodiscard]] bool is_new(const std::string& path);
+  // The same for two paths. Looks at their text first.
+  [[nodiscard]] bool are_one(const std::string& one, const std::string& other);
 
  private:
-  class Scratch;
+  void try_below(const std::string& folder, const std::vector<std::string>& paths,
+                 const std::vector<std::size_t>& numbers, std::vector<bool>& repeated);
+  [[nodiscard]] const std::string& scratch_name_if_it_folds(const std::string& folder);
 
-  std::shared_ptr<const Folder> folder_;
-  std::string scratch_name_;
-  std::optional<bool> folds_;
-  std::unique_ptr<Scratch> scratch_;
+  Leftovers& leftovers_;
+  std::map<std::string, std::string> scratch_names_;  // by folder; empty: it folds no names
 };
-
-// Whether two paths that differ may still lead to one file, where the file system of `output`, the
-// place of the second, takes several names for one. Looks at their text first.
-[[nodiscard]] bool may_be_one(const std::string& one, const std::string& other,
-                              const Place& output);
 
 }  // namespace paraes::cli

@@ -243,7 +243,7 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   }
   // Where inode numbers are made up, they do not tell.
   if (found && S_ISREG(status.st_mode) && job.found == nullptr && job.input.root &&
-      may_be_one(job.input.shown, destination.path, destination.place)) {
+      NameProbe(run.leftovers).are_one(job.input.shown, destination.path)) {
     throw InvalidArgument(
         fmt::format("{}: its file system takes it for the same name as the input {}; write to "
                     "another file with -o",

@@ -107,7 +107,7 @@ int Folder::try_sync(bool needed) const noexcept {
   }
   // Some file systems cannot sync a folder.
   if (system::sync_to_disk(descriptor.get()) || errno == EROFS) return 0;
-  return system::is_unsupported(errno) ? 0 : errno;
+  return system::is_unimplemented(errno) ? 0 : errno;
 }
 
 std::string folder_of(const std::string& path) {

@@ -42,7 +42,7 @@ void SharedSink::write_at(std::uint64_t offset, Bytes data) {
 }
 
 void SharedSink::sync() {
-  if (!system::sync_to_disk(descriptor_.get()) && !system::is_unsupported(errno)) {
+  if (!system::sync_to_disk(descriptor_.get()) && !system::is_unimplemented(errno)) {
     posix::fail("sync", name_, errno);
   }
 }

@@ -52,6 +52,7 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
   // Without hard links (FAT), check first; another process may create the target in between.
   struct stat status = {};
   if (fstatat(folder, to, &status, AT_SYMLINK_NOFOLLOW) == 0) return false;
+  if (errno != ENOENT) posix::fail("write", shown, errno);
   if (renameat(folder, from, folder, to) != 0) posix::fail("write", shown, errno);
   return true;
 }
@@ -203,6 +204,7 @@ void FileSink::check_rename() {
   if (renameat(folder, before.c_str(), folder, name.c_str()) != 0) {
     const int error = errno;
     unlinkat(folder, name.c_str(), 0);  // the answer to a call that succeeded can be lost
+    if (!system::is_unsupported(error)) posix::fail("write", shown_, error);
     fail_to_rename(error);
   }
   announce(name);
@@ -211,7 +213,6 @@ void FileSink::check_rename() {
 }
 
 void FileSink::fail_to_rename(int error) const {
-  if (error != EBUSY && !system::is_unsupported(error)) posix::fail("write", shown_, error);
   const char* const why =
       error == EBUSY
           ? "another file system has a file mounted there, as in a container, which cannot be "
@@ -371,7 +372,7 @@ void FileSink::prepare() {
       posix::fail("write", shown_, errno);
     }
   }
-  if (!system::sync_to_disk(file) && !system::is_unsupported(errno)) {
+  if (!system::sync_to_disk(file) && !system::is_unimplemented(errno)) {
     posix::fail("sync", shown_, errno);
   }
   // Some file systems report a failed write only when a descriptor is closed. Closing a duplicate
@@ -449,7 +450,8 @@ void FileSink::give_name() {
   if (!options_.overwrite) {
     if (!rename_new(folder, temporary_.c_str(), name_.c_str(), shown_)) fail_to_replace(shown_);
   } else if (renameat(folder, temporary_.c_str(), folder, name_.c_str()) != 0) {
-    fail_to_rename(errno);
+    if (errno == EBUSY || system::is_unimplemented(errno)) fail_to_rename(errno);
+    posix::fail("write", shown_, errno);
   }
   announce("");
 }

@@ -9,8 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 #include "paraes/io.hpp"
@@ -95,7 +97,11 @@ void remove_stale(const Folder& folder, const std::string& name) {
   Descriptor old(openat(at, name.c_str(), O_RDWR | flags));
   if (old.get() < 0) old = Descriptor(openat(at, name.c_str(), O_RDONLY | flags));
   if (old.get() < 0 || flock(old.get(), LOCK_EX | LOCK_NB) != 0) return;
-  if (is_named(old.get(), at, name.c_str()) == Named::yes) unlinkat(at, name.c_str(), 0);
+  if (is_named(old.get(), at, name.c_str()) != Named::yes) return;
+  if (unlinkat(at, name.c_str(), 0) == 0 || errno != EISDIR) return;
+  // The folder of a probe of names (cli/name_probe.hpp).
+  std::error_code ignored;
+  std::filesystem::remove_all(folder.name_of(name), ignored);
 }
 
 }  // namespace

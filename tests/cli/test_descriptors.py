@@ -343,6 +343,15 @@ class Secrets(Descriptors):
 
 
 class Elsewhere(Descriptors):
+    def test_link_to_a_descriptor_as_key(self):
+        for number in range(3, 12):
+            os.symlink(f"/dev/fd/{number}", self.path(f"l{number}"))
+            self.shell(f'exec {number}< k; "$@" -k l{number} f.paes', "verify")
+        # An input of the size of a key, which paraes has open.
+        self.write("small", KEYS[256])
+        for number in range(3, 12):
+            self.fails(2, "encrypt", "-k", f"l{number}", "-c", "small", says="file descriptor")
+
     def test_report_of_bench_replaces_nothing(self):
         bench = ["bench", "--mode", "ctr", "--size", "16", "--samples", "1", "--warmup", "0",
                  "--json"]

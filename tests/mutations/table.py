@@ -175,7 +175,7 @@ MUTATIONS = [
         "rekey destroys files if the system copies a part of a range"),
     Mutation(
         3, "unsynced-output", "files", "src/io/sink.cpp",
-        "  if (!system::sync_to_disk(file) && !system::is_unsupported(errno)) {\n"
+        "  if (!system::sync_to_disk(file) && !system::is_unimplemented(errno)) {\n"
         '    posix::fail("sync", shown_, errno);\n  }\n',
         "",
         "a power failure after --rm loses input and output"),

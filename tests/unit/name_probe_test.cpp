@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "paraes/io.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -27,6 +28,15 @@ TEST(Outline, NamesThatSomeFileSystemTakesForOne_HaveTheSame) {
       {"\u0416\u0439", "\u0436\u0438\u0306"},  // Cyrillic
       {"name", "name. ."},                     // what FAT drops
       {"folder./x", "FOLDER/x"},
+      {"stra\u00dfe", "STRASSE"},
+      {"\u00df\u0308", "ss\u0308"},
+      {"\uf900", "\u8c48"},  // a second ideograph for the same
+      {"\u037e", ";"},
+      {"\u1fef", "`"},
+      {"\u1e9b", "s\u0307"},
+      {"\u017f\u0307", "s\u0307"},
+      {"a\u0345", "a\u03b9"},
+      {"e\u034f\u0301", "\u00e9"},
   };
   for (const auto& [one, other] : same) {
     EXPECT_EQ(outline_of(one), outline_of(other)) << one << " " << other;
@@ -36,12 +46,7 @@ TEST(Outline, NamesThatSomeFileSystemTakesForOne_HaveTheSame) {
 
 TEST(Outline, OtherNames_HaveDifferentOnes) {
   const std::pair<const char*, const char*> different[] = {
-      {"a", "b"},
-      {"a/b", "ab"},
-      {"a.b", "ab"},
-      {"a b", "ab"},
-      {"\u5199\u771f", "\u6587\u66f8"},  // ideographs
-      {"a", "a1"},
+      {"a", "b"}, {"a/b", "ab"}, {"a.b", "ab"}, {"a b", "ab"}, {"a", "a1"},
   };
   for (const auto& [one, other] : different) {
     EXPECT_NE(outline_of(one), outline_of(other)) << one << " " << other;
@@ -49,27 +54,44 @@ TEST(Outline, OtherNames_HaveDifferentOnes) {
   }
 }
 
-TEST(NameProbe, FindsWhatItsFolderDoes_AndLeavesNothing) {
-  const TemporaryFolder folder;
-  folder.write("lower", std::string());
-  const bool folds = folder.has("LOWER");
-  std::filesystem::remove(folder.path("lower"));
-  {
-    NameProbe probe(std::make_shared<const Folder>(folder.path()));
-    EXPECT_EQ(probe.folds(), folds);
-    EXPECT_TRUE(probe.is_new("a/b/name"));
-    EXPECT_FALSE(probe.is_new("a/b/name"));
-    EXPECT_TRUE(probe.is_new("a/c/name"));
-    EXPECT_EQ(probe.is_new("A/B/Name"), !folds);
+class Probe : public testing::Test {
+ protected:
+  [[nodiscard]] std::vector<std::size_t> repeated(const std::vector<std::string>& names) {
+    std::vector<std::string> paths;
+    for (const std::string& name : names) paths.push_back(folder_.path(name));
+    return probe_.find_repeated(paths);
   }
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+
+  const TemporaryFolder folder_;
+  Leftovers leftovers_;
+  NameProbe probe_{leftovers_};
+};
+
+TEST_F(Probe, FindsWhatItsFolderDoes_AndLeavesNothing) {
+  folder_.write("lower", std::string());
+  const bool folds = folder_.has("LOWER");
+  std::filesystem::remove(folder_.path("lower"));
+  std::vector<std::size_t> wanted;
+  if (folds) wanted = {2, 3};
+  EXPECT_EQ(repeated({"a/b/name", "a/c/name", "a/b/Name", "A/B/name"}), wanted);
+  EXPECT_EQ(probe_.are_one(folder_.path("name"), folder_.path("NAME")), folds);
+  EXPECT_FALSE(probe_.are_one(folder_.path("name"), folder_.path("name")));
+  EXPECT_FALSE(probe_.are_one(folder_.path("name"), folder_.path("other")));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-TEST(NameProbe, FolderThatDoesNotExistAnyMore_DoesNotFold) {
-  auto folder = std::make_unique<TemporaryFolder>();
-  NameProbe probe(std::make_shared<const Folder>(folder->path()));
-  folder.reset();
-  EXPECT_FALSE(probe.folds());
+TEST_F(Probe, FolderOfAKilledRun_IsRemoved) {
+  std::string left;
+  {
+    FileSink::Options options;
+    options.named = true;
+    const FileSink file(folder_.path("paraes-names-a\u00e9"), std::move(options));
+    left = file_name_of(file.temporary());
+  }
+  left.replace(left.size() - std::string("01234567.paraes-tmp").size(), 8, "00000000");
+  std::filesystem::create_directories(folder_.path(left + "/a"));
+  static_cast<void>(repeated({"name", "NAME"}));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 class Written : public testing::Test {

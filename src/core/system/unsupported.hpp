@@ -5,12 +5,16 @@
 
 namespace paraes::system {
 
-// Whether a call on a file failed because it is not to be had here: the file system does not have
-// it (FUSE, FAT, network file systems), the kernel does not know it, or a policy such as SELinux's
-// refuses it. For calls that have a fallback, and for those without which nothing is lost.
+// Whether a call failed because the kernel or the file system (FUSE, FAT, network file systems)
+// does not have it.
+constexpr bool is_unimplemented(int error) noexcept {
+  return error == ENOSYS || error == EOPNOTSUPP || error == ENOTSUP || error == EINVAL;
+}
+
+// The same, or a policy such as SELinux's refuses it. For calls that have a fallback, and for those
+// without which no byte is lost: not for fsync(2), which returns such errors of earlier writes.
 constexpr bool is_unsupported(int error) noexcept {
-  return error == ENOSYS || error == EOPNOTSUPP || error == ENOTSUP || error == EINVAL ||
-         error == EPERM || error == EACCES;
+  return is_unimplemented(error) || error == EPERM || error == EACCES;
 }
 
 }  // namespace paraes::system
