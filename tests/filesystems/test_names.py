@@ -24,6 +24,7 @@ FOLDS = {
     "case that changes the length": ({"fold": "case"}, ("stra\u00dfe", "STRASSE")),
     "normalisation": ({"fold": "norm"}, (NFC, NFD)),
     "normalisation, stored decomposed": ({"fold": "norm", "store": "nfd"}, (NFC, NFD)),
+    "a second ideograph for the same": ({"fold": "norm"}, ("\uf900", "\u8c48")),
     "both": ({"fold": "both"}, (NFC.upper(), NFD)),
     "folders": ({"fold": "case"}, ("D/x", "d/x")),
     "folders in folders": ({"fold": "both"}, (f"p/{NFC}/D/x", f"p/{NFD}/d/X")),
@@ -284,6 +285,28 @@ class Arguments(NamesCase):
                                      inodes=inodes)
             for path in (mount.back / "o").iterdir():
                 path.unlink()
+
+    @on_each
+    def test_the_mount_is_below_the_folder_of_outputs(self, inodes, mount):
+        source = self.path(f"b {inodes}") / mount.place.name
+        sources = self.make_sources(source, ("A", "a"), "encrypt")
+        done = self.run_in(self.dir, "encrypt", "-q", "-r", *KEY, "-f", "--rm", "-o",
+                           mount.place.parent, source)
+        self.check_names(done, "encrypt", sources, listed(mount.back), True, inodes=inodes)
+
+    @on_each
+    def test_other_names_in_foreign_letters(self, _, mount):
+        """Their outlines are the same, and they are two files."""
+        names = ("\u0444\u0430\u0439\u043b.txt", "\u0448\u0438\u0444\u0440.txt")
+        sources = self.make_sources(mount.place, names, "encrypt")
+        for name in sources.values():
+            done = self.run_in(self.dir, "encrypt", "-q", *KEY, "-f", "-o",
+                               mount.place / "\u0446\u0435\u043b\u044c.txt", name)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+        done = self.run_in(self.dir, "encrypt", "-q", *KEY, "-o", f"{mount.place}/o/",
+                           *sources.values())
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual(len(os.listdir(mount.back / "o")), 2)
 
     @on_each
     def test_folders_with_names_that_fold(self, inodes, mount):
