@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cerrno>
+#include <initializer_list>
 
 namespace paraes::system {
 
 // Whether a call failed because the kernel or the file system (FUSE, FAT, network file systems)
 // does not have it.
 constexpr bool is_unimplemented(int error) noexcept {
-  return error == ENOSYS || error == EOPNOTSUPP || error == ENOTSUP || error == EINVAL;
+  for (const int one : {ENOSYS, EOPNOTSUPP, ENOTSUP, EINVAL}) {  // two are the same on Linux
+    if (error == one) return true;
+  }
+  return false;
 }
 
 // The same, or a policy such as SELinux's refuses it. For calls that have a fallback, and for those
