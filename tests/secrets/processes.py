@@ -78,9 +78,13 @@ class Watched:
         watch = ptrace.EndWatch(self.pid)
         for reader in readers:
             reader.start()
-        resume()
-        watch.run_to_end(DEADLINE)
-        self.looks["at the end"] = Snapshot(self.pid)
+        try:
+            resume()
+            watch.run_to_end(DEADLINE)
+            self.looks["at the end"] = Snapshot(self.pid)
+        except BaseException:
+            watch.kill()
+            raise
         watch.let_go()
         for reader in readers:
             reader.join()

@@ -27,6 +27,7 @@ class EndWatch:
 
     def __init__(self, process):
         self.process = process
+        self.stands_at_end = False
         _call("seize", process, None, _TRACE_EXIT)
 
     def at_end(self):
@@ -38,6 +39,7 @@ class EndWatch:
             raise ProcessLookupError(f"process {self.process} has ended without a stop")
         event = status >> 16
         if event == _EVENT_EXIT:
+            self.stands_at_end = True
             return True
         # Another stop of the process would hold its other threads, which nobody traces.
         signal_number = os.WSTOPSIG(status)
@@ -53,6 +55,16 @@ class EndWatch:
             if time.monotonic() > end:
                 raise TimeoutError(f"process {self.process} does not end")
             time.sleep(0.001)
+
+    def kill(self):
+        """Ends the process. Who only kills it waits for ever: traced, it stops at its end."""
+        os.kill(self.process, signal.SIGKILL)
+        try:
+            while not self.stands_at_end and not self.at_end():
+                time.sleep(0.001)
+            self.let_go()
+        except ProcessLookupError:
+            return  # it did not stop
 
     def let_go(self):
         _call("detach", self.process)
