@@ -50,16 +50,13 @@ std::unique_ptr<Sink> open_stream(const std::string& path) {
     check_descriptor(*number, path, Access::write);
     return std::make_unique<PipeSink>(duplicate_of(*number, path), path);
   }
-  const auto is_stream = [](const struct stat& status) {
-    return S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode);
-  };
   struct stat status = {};
-  if (stat(path.c_str(), &status) != 0 || !is_stream(status)) return nullptr;
+  if (stat(path.c_str(), &status) != 0 || !is_stream(status.st_mode)) return nullptr;
   Descriptor descriptor(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
   if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
     throw io_error(path, "open", errno);
   }
-  if (!is_stream(status)) {
+  if (!is_stream(status.st_mode)) {
     throw IoError(fmt::format("{}: another file has taken its place", path), EIO);
   }
   return std::make_unique<PipeSink>(std::move(descriptor), path);

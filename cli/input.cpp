@@ -41,8 +41,10 @@ Input make_input(Descriptor descriptor, std::string_view name, bool may_seek,
   return input;
 }
 
-// A duplicate: the source closes its descriptor, and no other file may get the number 0.
-Descriptor standard_input() { return Descriptor(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)); }
+// From a duplicate: the source closes its descriptor, and no other file may get the number 0.
+Input standard_input(std::string_view name, bool wants_permissions = false) {
+  return make_input(duplicate_of(STDIN_FILENO, name), name, false, wants_permissions);
+}
 
 // Throws InvalidArgument if another input of this process has the same descriptor, or pipe: each
 // would get a part of the data.
@@ -98,14 +100,14 @@ Opened open_path(const std::string& path) {
 }  // namespace
 
 Input open_input(const std::string& path, std::string_view name) {
-  if (path == "-") return make_input(standard_input(), name, false);
+  if (path == "-") return standard_input(name);
   Opened opened = open_path(path);
   return opened.number ? descriptor_input(*opened.number, name, false)
                        : make_input(std::move(opened.descriptor), name, true);
 }
 
 Input open_secret(const std::string& path, std::string_view name) {
-  if (path == "-") return make_input(standard_input(), name, false);
+  if (path == "-") return standard_input(name);
   Opened opened = open_path(path);
   if (opened.number) {
     // Behind a link, it may be one that paraes itself has opened: an input would become its own
@@ -117,7 +119,7 @@ Input open_secret(const std::string& path, std::string_view name) {
 }
 
 Input open_input(const Place& place, bool permissions, Waits waits) {
-  if (!place.root) return make_input(standard_input(), "standard input", false, permissions);
+  if (!place.root) return standard_input("standard input", permissions);
   if (place.follow) {
     const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (waits == Waits::no ? O_NONBLOCK : 0);
     Opened opened = open_unless_descriptor(place.shown, flags, [&](int all_flags) {

@@ -370,14 +370,16 @@ class Finder {
   // holds both names of its files already, so that outputs beside them are apart, too.
   void note_outline(std::uint32_t number) {
     if (!found_.outputs && !list_.top(list_[number].folder).follow) return;
-    if (!outlines_.insert(number)) sharing_[outlines_.equal_to(number)].push_back(number);
+    if (outlines_.insert(number)) return;
+    const std::uint32_t first = outlines_.equal_to(number);
+    std::vector<std::uint32_t>& group = sharing_[first];
+    if (group.empty()) group.push_back(first);
+    group.push_back(number);
   }
 
   // Refuses outputs that the file system would give the name of another output of this run.
   void refuse_shared_names() {
-    for (auto& [first, others] : sharing_) {
-      std::vector<std::uint32_t> numbers = {first};
-      numbers.insert(numbers.end(), others.begin(), others.end());
+    for (const auto& [first, numbers] : sharing_) {
       std::vector<std::string> outputs;
       for (const std::uint32_t number : numbers) {
         const FoundFile& file = list_[number];
@@ -415,8 +417,10 @@ class Finder {
     protected_.add_input(FileId(status));
     if (!has_outputs(verb_)) {
       const std::uint32_t number = list_.add(file);
-      if (!again && verb_ == Verb::rekey) note_outline(number);
-      if (!again) return;
+      if (!again) {
+        if (verb_ == Verb::rekey) note_outline(number);
+        return;
+      }
       list_[number].state = FileState::repeated;
       found_.repeated.emplace_back(number, FileId(status));
       return;
@@ -491,7 +495,7 @@ class Finder {
   void refuse_outputs_over_inputs() {
     for (const auto& [number, target] : replaced_) {
       FoundFile& file = list_[number];
-      if (!protected_.is_input(target) && !shares_a_name_with_an_input(list_[number])) continue;
+      if (!protected_.is_input(target) && !shares_a_name_with_an_input(file)) continue;
       // Even if it is not older: then it is not the output of this input.
       file.state = FileState::refused;
       const std::string input = list_.shown(file);

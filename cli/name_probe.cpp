@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -122,33 +122,6 @@ const std::array<Spellings, 2> spellings = {{
     {"a\xc3\xa9", {"A\xc3\xa9", "a\xc3\x89", "ae\xcc\x81"}},
     {"a", {"A"}},  // where other characters are refused
 }};
-
-// The handler of a signal removes only files, so signals wait while there is a scratch folder.
-class SignalsWait {
- public:
-  SignalsWait() {
-    sigemptyset(&ending_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending_, signal);
-    pthread_sigmask(SIG_BLOCK, &ending_, &before_);
-  }
-  SignalsWait(const SignalsWait&) = delete;
-  SignalsWait& operator=(const SignalsWait&) = delete;
-  ~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  // Whether one has come.
-  [[nodiscard]] bool is_over() const {
-    sigset_t pending;
-    if (sigpending(&pending) != 0) return false;
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      if (sigismember(&pending, signal) == 1) return true;
-    }
-    return false;
-  }
-
- private:
-  sigset_t ending_{};
-  sigset_t before_{};
-};
 
 // A folder in which the names are tried. It is locked, so that other runs do not take it for one
 // that is left over.
@@ -282,10 +255,10 @@ void NameProbe::try_below(const std::string& folder, const std::vector<std::stri
   if (name.empty()) return;
   try {
     const Folder opened(existing);
-    const SignalsWait signals;
+    const SignalsWait signals;  // their handler removes only files
     Scratch scratch(opened, name);
     for (const std::size_t number : numbers) {
-      if (signals.is_over()) return;  // its handler ends the process now
+      if (signals.one_waits()) return;  // it ends the process now
       if (!repeated[number] && !scratch.add(paths[number].substr(existing.size()))) {
         repeated[number] = true;
       }
@@ -296,10 +269,15 @@ void NameProbe::try_below(const std::string& folder, const std::vector<std::stri
 
 std::vector<std::size_t> NameProbe::find_repeated(const std::vector<std::string>& given) {
   std::vector<std::string> paths;
+  std::transform(given.begin(), given.end(), std::back_inserter(paths), absolute);
+  return find_among(paths);
+}
+
+std::vector<std::size_t> NameProbe::find_among(const std::vector<std::string>& paths) {
   std::map<std::string, std::vector<std::size_t>> by_folder;
   std::vector<std::size_t> all;
-  for (const std::string& path : given) {
-    by_folder[folder_with_slash(paths.emplace_back(absolute(path)))].push_back(all.size());
+  for (const std::string& path : paths) {
+    by_folder[folder_with_slash(path)].push_back(all.size());
     all.push_back(all.size());
   }
   std::vector<bool> repeated(paths.size(), false);
@@ -322,9 +300,11 @@ std::vector<std::size_t> NameProbe::find_repeated(const std::vector<std::string>
 }
 
 bool NameProbe::are_one(const std::string& one, const std::string& other) {
+  // Most names differ. Only for others, the system is asked where their folders are.
+  if (outline_of(file_name_of(one)) != outline_of(file_name_of(other))) return false;
   const std::string a = absolute(one);
   const std::string b = absolute(other);
-  return a != b && outline_of(a) == outline_of(b) && !find_repeated({a, b}).empty();
+  return a != b && outline_of(a) == outline_of(b) && !find_among({a, b}).empty();
 }
 
 }  // namespace paraes::cli

@@ -31,6 +31,8 @@ class NameProbe {
   [[nodiscard]] bool are_one(const std::string& one, const std::string& other);
 
  private:
+  // For paths as absolute() makes them.
+  [[nodiscard]] std::vector<std::size_t> find_among(const std::vector<std::string>& paths);
   void try_below(const std::string& folder, const std::vector<std::string>& paths,
                  const std::vector<std::size_t>& numbers, std::vector<bool>& repeated);
   [[nodiscard]] const std::string& scratch_name_if_it_folds(const std::string& folder);

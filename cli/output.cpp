@@ -259,18 +259,16 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
     destination.up_to_date = true;
     return destination;
   }
-  // Nothing is lost by what is written to a pipe or a device, unless that is a disk.
-  const bool is_stream = found && (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode));
+  // Without -f, what a symbolic link points to is not replaced, however old it is.
+  const bool may_replace = options.force || (options.update && S_ISREG(link.st_mode));
   const bool is_named = options.path_given && !job.output;
-  if (is_stream && is_named && !options.force && !options.update) {
-    if (S_ISCHR(status.st_mode)) refuse_terminal(*folder, name, destination.path);
-  } else if (
-      // Without -f, what a symbolic link points to is not replaced, however old it is.
-      !options.force && !(options.update && S_ISREG(link.st_mode))) {
+  const bool replaces_nothing = found && is_named && is_stream(status.st_mode) && !options.update;
+  if (!may_replace && !replaces_nothing) {
     throw InvalidArgument(
         fmt::format("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
                     destination.path));
   }
+  if (!may_replace && S_ISCHR(status.st_mode)) refuse_terminal(*folder, name, destination.path);
   if (found && !S_ISREG(status.st_mode)) {
     if (!destination.place.follow) {
       throw InvalidArgument(fmt::format(

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -20,6 +21,8 @@ namespace {
 
 // Handlers may only read lock-free atomics and call async-signal-safe functions (unlinkat,
 // tcsetattr, write_in_handler, _exit).
+
+constexpr std::array<int, 3> ending_signals = {SIGINT, SIGTERM, SIGHUP};
 
 // One for each possible thread. A signal does not remove a temporary that found no place here.
 constexpr std::size_t most_temporaries = 4096 + 8;
@@ -90,8 +93,24 @@ void handle(int number, void (*handler)(int), bool even_if_ignored) {
 
 }  // namespace
 
+SignalsWait::SignalsWait() : before_() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int number : ending_signals) sigaddset(&ending, number);
+  pthread_sigmask(SIG_BLOCK, &ending, &before_);
+}
+
+SignalsWait::~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+bool SignalsWait::one_waits() const noexcept {
+  sigset_t pending;
+  return sigpending(&pending) == 0 &&
+         std::any_of(ending_signals.begin(), ending_signals.end(),
+                     [&](int number) { return sigismember(&pending, number) == 1; });
+}
+
 void install_signal_handlers() {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) handle(number, end_process, false);
+  for (const int number : ending_signals) handle(number, end_process, false);
   // If it were ignored, nobody could tell how another program has ended.
   static_cast<void>(signal(SIGCHLD, SIG_DFL));
   handle(SIGPIPE, end_process, true);

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 #include <termios.h>
 
+#include <csignal>
 #include <cstddef>
 #include <string>
 
@@ -39,6 +40,22 @@ class TemporaryName {
 
  private:
   std::size_t place_;
+};
+
+// Keeps the signals above waiting while it exists, in this thread: for what a handler cannot clean
+// up.
+class SignalsWait {
+ public:
+  SignalsWait();
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+  ~SignalsWait();
+
+  // Whether one has come, so that the process should get to its end.
+  [[nodiscard]] bool one_waits() const noexcept;
+
+ private:
+  sigset_t before_;
 };
 
 // A program that this process is about to start, and that may ask for a secret on the terminal: a

@@ -31,6 +31,20 @@ namespace {
 // next ones have names from the beginning, which spares the copy.
 std::atomic<bool> links_are_refused = false;
 
+// Names an unnamed file. Returns false and sets errno on failure.
+bool link_unnamed(int file, int folder, const char* name) {
+  if (system::link_unnamed(file, folder, name)) return true;
+  const int error = errno;
+  // Over a network, the answer to a call that succeeded can be lost.
+  struct stat status = {};
+  if ((error == EEXIST || error == EIO) && fstat(file, &status) == 0 && status.st_nlink != 0 &&
+      is_named(file, folder, name) == Named::yes) {
+    return true;
+  }
+  errno = error;
+  return false;
+}
+
 // Renames a file within a folder without replacing another one. Returns false if the target exists.
 // Error messages call the target `shown`.
 bool rename_new(int folder, const char* from, const char* to, const std::string& shown) {
@@ -419,15 +433,15 @@ void FileSink::give_name() {
   const int folder = folder_->descriptor();
   if (temporary_.empty()) {
     const int file = descriptor_.get();
-    if (system::link_unnamed(file, folder, name_.c_str())) return;
+    if (link_unnamed(file, folder, name_.c_str())) return;
     int error = errno;
     if (error == EEXIST) {
       if (!options_.overwrite) fail_to_replace(shown_);
       // Only a file with a name can replace another one atomically. It is locked before it gets its
       // temporary name; otherwise another process could remove it as stale.
       static_cast<void>(flock(file, LOCK_EX | LOCK_NB));
-      const bool linked = make_temporary(
-          [&](const char* name) { return system::link_unnamed(file, folder, name); });
+      const bool linked =
+          make_temporary([&](const char* name) { return link_unnamed(file, folder, name); });
       error = linked ? 0 : errno;
     }
     if (error != 0) {

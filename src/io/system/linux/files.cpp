@@ -68,21 +68,8 @@ bool link_unnamed(int descriptor, int folder, const char* name) noexcept {
   // Looking a descriptor up in /proc takes half of the time. Linux before 6.10 requires it, unless
   // the process has CAP_DAC_READ_SEARCH, and says ENOENT.
   if (linkat(descriptor, "", folder, name, AT_EMPTY_PATH) == 0) return true;
-  if (errno == ENOENT &&
-      linkat(AT_FDCWD, path_in_proc(descriptor).data(), folder, name, AT_SYMLINK_FOLLOW) == 0) {
-    return true;
-  }
-  // Over a network, the answer to a call that succeeded can be lost.
-  const int error = errno;
-  struct stat own = {};
-  struct stat named = {};
-  if ((error == EEXIST || error == EIO) && fstat(descriptor, &own) == 0 && own.st_nlink != 0 &&
-      fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && own.st_dev == named.st_dev &&
-      own.st_ino == named.st_ino) {
-    return true;
-  }
-  errno = error;
-  return false;
+  if (errno != ENOENT) return false;
+  return linkat(AT_FDCWD, path_in_proc(descriptor).data(), folder, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 bool rename_without_replacing(int folder, const char* from, const char* to) noexcept {
