@@ -4,11 +4,11 @@
 #include <string_view>
 
 #include "bench/file/copy_threads.hpp"
-#include "cli/app.hpp"
-#include "cli/executable.hpp"
-#include "cli/numbers.hpp"
-#include "cli/report.hpp"
-#include "cli/verbs.hpp"
+#include "cli/run/report.hpp"
+#include "cli/verbs/app.hpp"
+#include "cli/verbs/executable.hpp"
+#include "cli/verbs/verbs.hpp"
+#include "cli/words/numbers.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "cli/report.hpp"
+#include "cli/run/report.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 

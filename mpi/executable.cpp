@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "cli/verbs.hpp"
+#include "cli/verbs/verbs.hpp"
 
 namespace paraes::mpi {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "bench/bench.hpp"
-#include "cli/app.hpp"
-#include "cli/choices.hpp"
-#include "cli/crypt_options.hpp"
+#include "cli/arguments/crypt_options.hpp"
+#include "cli/verbs/app.hpp"
+#include "cli/words/choices.hpp"
 #include "mpi/distribution.hpp"
 
 namespace paraes::mpi {

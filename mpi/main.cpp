@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "bench/bench.hpp"
-#include "cli/app.hpp"
-#include "cli/batch.hpp"
-#include "cli/choices.hpp"
-#include "cli/plan.hpp"
-#include "cli/report.hpp"
+#include "cli/plan/plan.hpp"
+#include "cli/run/batch.hpp"
+#include "cli/run/report.hpp"
+#include "cli/verbs/app.hpp"
+#include "cli/words/choices.hpp"
 #include "mpi/bench_plan.hpp"
 #include "mpi/executable.hpp"
 #include "mpi/ranks.hpp"

@@ -13,7 +13,7 @@
 #include <numeric>
 #include <thread>
 
-#include "cli/report.hpp"
+#include "cli/run/report.hpp"
 
 namespace paraes::mpi {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "cli/clock.hpp"
+#include "cli/terminal/clock.hpp"
 #include "mpi/chunks.hpp"
 #include "mpi/same_files.hpp"
 #include "paraes/error.hpp"

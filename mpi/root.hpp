@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/distributor.hpp"
+#include "cli/run/distributor.hpp"
 #include "mpi/commands.hpp"
 #include "mpi/distribution.hpp"
 #include "mpi/ranks.hpp"

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/clock.hpp"
+#include "cli/terminal/clock.hpp"
 #include "mpi/bench_memory.hpp"
 #include "mpi/chunks.hpp"
 #include "mpi/same_files.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/help.hpp"
+#include "cli/words/help.hpp"
 #include "packaging/manual/text.hpp"
 
 namespace paraes::manual {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/app.hpp"
+#include "cli/verbs/app.hpp"
 
 namespace paraes::manual {
 

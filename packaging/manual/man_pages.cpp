@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/help.hpp"
+#include "cli/words/help.hpp"
 #include "packaging/manual/sections.hpp"
 #include "packaging/manual/text.hpp"
 #include "paraes/version.hpp"

@@ -99,7 +99,7 @@ void remove_stale(const Folder& folder, const std::string& name) {
   if (old.get() < 0 || flock(old.get(), LOCK_EX | LOCK_NB) != 0) return;
   if (is_named(old.get(), at, name.c_str()) != Named::yes) return;
   if (unlinkat(at, name.c_str(), 0) == 0 || errno != EISDIR) return;
-  // The folder of a probe of names (cli/name_probe.hpp).
+  // The folder of a probe of names (cli/files/name_probe.hpp).
   std::error_code ignored;
   std::filesystem::remove_all(folder.name_of(name), ignored);
 }

@@ -2,15 +2,15 @@
 // InvalidArgument, or they give flags, files and a plan that agree with each other. No file is
 // opened, and no program is run. The input is one argument a line.
 
-#include "cli/arguments.hpp"
+#include "cli/arguments/arguments.hpp"
 
 #include <CLI/CLI.hpp>
 #include <array>
 #include <iterator>
 #include <sstream>
 
-#include "cli/crypt_options.hpp"
-#include "cli/plan.hpp"
+#include "cli/arguments/crypt_options.hpp"
+#include "cli/plan/plan.hpp"
 #include "paraes/error.hpp"
 #include "tests/fuzz/input.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/tink_keyset.hpp"
+#include "cli/secrets/tink_keyset.hpp"
 #include "paraes/error.hpp"
 #include "tests/fuzz/input.hpp"
 

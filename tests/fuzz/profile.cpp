@@ -1,7 +1,7 @@
 // Fuzzes profiles: a text is refused with InvalidArgument, or it gives a profile that can be stored
 // and read back, and by which a device can be chosen for any size.
 
-#include "cli/profile.hpp"
+#include "cli/plan/profile.hpp"
 
 #include <cstdlib>
 

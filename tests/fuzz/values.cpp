@@ -6,11 +6,11 @@
 #include <limits>
 #include <optional>
 
-#include "cli/exclude.hpp"
-#include "cli/numbers.hpp"
-#include "cli/plan.hpp"
-#include "cli/sizes.hpp"
-#include "cli/spelling.hpp"
+#include "cli/plan/exclude.hpp"
+#include "cli/plan/plan.hpp"
+#include "cli/words/numbers.hpp"
+#include "cli/words/sizes.hpp"
+#include "cli/words/spelling.hpp"
 #include "paraes/error.hpp"
 #include "paraes/keys.hpp"
 #include "tests/fuzz/input.hpp"

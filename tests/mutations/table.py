@@ -117,12 +117,12 @@ MUTATIONS = [
         "the time of a refusal tells an attacker how many bytes of a forged tag are right",
         tier="ci"),
     Mutation(
-        1, "profile-leaky", "profile", "cli/profile.cpp",
+        1, "profile-leaky", "profile", "cli/plan/profile.cpp",
         "(on_gpu && allow_leaky)", "(on_gpu || allow_leaky)",
         "a profile makes paraes use GPU kernels that leak the key through caches, without being "
         "allowed to"),
     Mutation(
-        1, "documented-option", "documents", "cli/crypt_options.cpp",
+        1, "documented-option", "documents", "cli/arguments/crypt_options.cpp",
         '.option("--exclude", o.exclude,', '.option("--skip", o.exclude,',
         "commands from the documents fail"),
     # ---- Messages, memory, threads, secrets
@@ -180,25 +180,25 @@ MUTATIONS = [
         "",
         "a power failure after --rm loses input and output"),
     Mutation(
-        3, "rm-changed", "command", "cli/removal.cpp",
+        3, "rm-changed", "command", "cli/files/removal.cpp",
         "    if (!(now == committed.input)) return not_removed(\"it was written to after it was "
         "read\");\n", "",
         "--rm removes a file that another program has written to after it was encrypted"),
     Mutation(
-        3, "salvage-exit", "command", "cli/file_task.cpp",
+        3, "salvage-exit", "command", "cli/run/file_task.cpp",
         "  report.exit = exit_some_failed;\n", "",
         "scripts take a salvaged file with holes for a whole one"),
     Mutation(
-        3, "found-temporary", "command", "cli/inputs.cpp",
+        3, "found-temporary", "command", "cli/files/inputs.cpp",
         "    if (is_temporary_name(name)) return Skip::temporary;\n", "",
         "-r encrypts the unfinished output of another run"),
     Mutation(
-        3, "unconfirmed-passphrase", "command", "cli/passphrase.cpp",
+        3, "unconfirmed-passphrase", "command", "cli/secrets/passphrase.cpp",
         "  const bool confirm = is_other || options.role == KeyRole::seal;",
         "  const bool confirm = options.role == KeyRole::seal;",
         "a mistyped new passphrase locks the user out of a rekeyed file"),
     Mutation(
-        3, "rekey-keeps-key", "command", "cli/rekey_task.cpp",
+        3, "rekey-keeps-key", "command", "cli/run/rekey_task.cpp",
         "  if (from_recipients && to_recipients && !run_.options.new_key) {",
         "  if (from_recipients && to_recipients) {",
         "rekey --new-key leaves the data under the key that a former recipient knows"),

@@ -1,6 +1,6 @@
 // The list of files that a run found, and the sets it uses.
 
-#include "cli/file_list.hpp"
+#include "cli/files/file_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/compact_set.hpp"
-#include "cli/file_id_set.hpp"
+#include "cli/files/compact_set.hpp"
+#include "cli/files/file_id_set.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -1,6 +1,6 @@
 // Which names may be one for a file system, and how a file that was written is found again.
 
-#include "cli/name_probe.hpp"
+#include "cli/files/name_probe.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

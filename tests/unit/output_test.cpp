@@ -1,6 +1,6 @@
 // --update: which outputs are up to date.
 
-#include "cli/output.hpp"
+#include "cli/files/output.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

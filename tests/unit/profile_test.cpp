@@ -1,6 +1,6 @@
 // The profile of `paraes tune`: which numbers are accepted, and what is chosen by them.
 
-#include "cli/profile.hpp"
+#include "cli/plan/profile.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bench/axes.hpp"
-#include "cli/numbers.hpp"
-#include "cli/sizes.hpp"
+#include "cli/words/numbers.hpp"
+#include "cli/words/sizes.hpp"
 #include "paraes/error.hpp"
 #include "tests/support/message_of.hpp"
 

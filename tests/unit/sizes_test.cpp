@@ -1,6 +1,6 @@
 // Sizes, amounts and rates as people read them.
 
-#include "cli/sizes.hpp"
+#include "cli/words/sizes.hpp"
 
 #include <gtest/gtest.h>
 

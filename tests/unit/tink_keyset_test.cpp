@@ -1,6 +1,6 @@
 // Tink keysets: what of JSON (RFC 8259) and base64 (RFC 4648) is read, and what is refused.
 
-#include "cli/tink_keyset.hpp"
+#include "cli/secrets/tink_keyset.hpp"
 
 #include <gtest/gtest.h>
 

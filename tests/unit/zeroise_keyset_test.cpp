@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cli/tink_keyset.hpp"
+#include "cli/secrets/tink_keyset.hpp"
 #include "paraes/error.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/freed_memory.hpp"

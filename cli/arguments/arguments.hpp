@@ -1,0 +1,33 @@
+// Reads the arguments of the command.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/arguments/cli11_fwd.hpp"
+
+namespace paraes::cli {
+
+// The verbs that read_arguments carries out itself. `app` has them for its help.
+inline constexpr const char* help_verb = "help";
+inline constexpr const char* version_verb = "version";
+
+struct Arguments {
+  const CLI::App* help = nullptr;  // print this one's help, and do nothing else
+  bool version = false;            // print the version, and do nothing else
+  // The arguments in a form that CLI11 cannot misunderstand: the verb, each flag by its long name
+  // with its value behind it, `--`, and the files.
+  std::vector<std::string> words;
+};
+
+// Reads argv[1] and what follows it, by the verbs and flags that `app` has. Throws InvalidArgument,
+// in the words of this command and not in those of CLI11, if there is no verb, or a verb, flag or
+// value that does not fit. Values do not appear in these errors: they may be secrets.
+[[nodiscard]] Arguments read_arguments(CLI::App& app, int argc, const char* const* argv);
+
+// Whether `verb` has the flag "--name" and was given it. CLI11's own get_option_no_throw is
+// noexcept, and ends the process if there is no memory for a copy of the name.
+[[nodiscard]] bool is_given(const CLI::App& verb, std::string_view flag);
+
+}  // namespace paraes::cli

@@ -1,0 +1,601 @@
+#include "cli/files/inputs.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "cli/files/compact_set.hpp"
+#include "cli/files/name_probe.hpp"
+#include "cli/files/output.hpp"
+#include "cli/plan/exclude.hpp"
+#include "cli/run/report.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view do_it_alone = "decrypt it alone, with -o FILE";
+
+// Whether the outputs are other files than the inputs.
+bool has_outputs(Verb verb) { return verb == Verb::encrypt || verb == Verb::decrypt; }
+
+Direction direction_of(Verb verb) {
+  return verb == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
+}
+
+bool has_suffix(std::string_view name) {
+  return name.size() > suffix.size() && name.ends_with(suffix);
+}
+
+// The names in a folder, sorted. The list keeps them: most are those of its files.
+std::deque<const char*> names_in(const Folder& folder, FileList& files) {
+  const int list = openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const entries = list < 0 ? nullptr : fdopendir(list);
+  if (entries == nullptr) {
+    const int code = errno;
+    if (list >= 0) close(list);
+    throw io_error(folder.name(), "read", code);
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> closing(entries, closedir);
+  std::deque<const char*> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(entries);
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(files.add_name(name));
+  }
+  if (errno != 0) throw io_error(folder.name(), "read", errno);
+  std::sort(names.begin(), names.end(),
+            [](const char* a, const char* b) { return std::strcmp(a, b) < 0; });
+  return names;
+}
+
+// Why the output of an input has no name.
+std::string why_nameless(const std::string& input) {
+  try {
+    static_cast<void>(default_name(Direction::decrypt, input, do_it_alone));
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// How the summary names entries that were skipped for one reason.
+struct SkipText {
+  const char* reason;  // of one entry
+  const char* one;
+  const char* many;
+};
+
+SkipText text_of(Skip why, Verb verb) {
+  switch (why) {
+    case Skip::name:
+      if (verb == Verb::encrypt) return {"a *.paes file", "*.paes file", "*.paes files"};
+      return {"not a *.paes file", "file that is not *.paes", "files that are not *.paes"};
+    case Skip::link:
+      return {"a symbolic link", "symbolic link", "symbolic links"};
+    case Skip::output:
+      return {"the output folder", "output folder", "output folders"};
+    case Skip::special:
+      return {"a special file", "special file", "special files"};
+    case Skip::temporary:
+      return {"a temporary file of another run", "temporary file of another run",
+              "temporary files of other runs"};
+    case Skip::excluded:
+      break;
+  }
+  return {"--exclude matches it", "that --exclude matches", "that --exclude matches"};
+}
+
+// Equality and hashes of the outputs' names in a list of files, by number.
+class OutputNames {
+ public:
+  OutputNames(const FileList& files, const std::deque<std::uint32_t>& targets)
+      : files_(files), targets_(targets) {}
+
+  [[nodiscard]] std::uint64_t operator()(std::uint32_t number) const {
+    const FoundFile& file = files_[number];
+    return SpreadBits()(std::hash<std::string_view>()(file.name) + targets_[file.folder]);
+  }
+  [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const {
+    return targets_[files_[a].folder] == targets_[files_[b].folder] &&
+           std::strcmp(files_[a].name, files_[b].name) == 0;
+  }
+
+ private:
+  const FileList& files_;
+  const std::deque<std::uint32_t>& targets_;
+};
+
+// The same for names that differ, but that some file system may take for one.
+class Outlines {
+ public:
+  Outlines(const FileList& files, const std::deque<std::uint32_t>& targets, Verb verb)
+      : files_(files), targets_(targets), decrypts_(verb == Verb::decrypt) {}
+
+  [[nodiscard]] std::uint64_t operator()(std::uint32_t number) const {
+    const FoundFile& file = files_[number];
+    return SpreadBits()(hash_of_outline(output_name_of(file)) + targets_[file.folder]);
+  }
+  [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const {
+    return targets_[files_[a].folder] == targets_[files_[b].folder] &&
+           outline_of(output_name_of(files_[a])) == outline_of(output_name_of(files_[b]));
+  }
+
+ private:
+  // Without the suffix: dots and spaces before it are then at the end.
+  [[nodiscard]] std::string_view output_name_of(const FoundFile& file) const {
+    std::string_view name = file.name;
+    if (decrypts_ && has_suffix(name)) name.remove_suffix(suffix.size());
+    return name;
+  }
+
+  const FileList& files_;
+  const std::deque<std::uint32_t>& targets_;
+  bool decrypts_;
+};
+
+class Finder {
+ public:
+  Finder(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files,
+         Leftovers& leftovers)
+      : options_(options),
+        verb_(verb),
+        roots_(roots),
+        protected_(files),
+        exclusions_(options.exclude),
+        found_(verb, (options.verbose && !options.quiet) || options.json),
+        list_(found_.files),
+        output_names_(OutputNames(list_, targets_), OutputNames(list_, targets_)),
+        outlines_(Outlines(list_, target_outlines_, verb), Outlines(list_, target_outlines_, verb)),
+        probe_(leftovers) {
+    if (options.output.path_given && verb != Verb::verify) {
+      found_.outputs.emplace(roots, options.output.path);
+    }
+  }
+
+  Found run() {
+    for (const std::string& input : options_.inputs) add_argument(input);
+    refuse_outputs_over_inputs();
+    refuse_shared_names();
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      const FoundFile& file = list_[i];
+      if (file.state == FileState::up_to_date) ++found_.up_to_date;
+      if (file.state != FileState::waiting) continue;
+      ++found_.waiting;
+      found_.bytes += file.bytes;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // A folder that is being searched, or whose files are arguments.
+  struct Searched {
+    std::uint32_t number = 0;              // in the list
+    std::shared_ptr<const Folder> output;  // where its outputs go; null if that does not exist
+  };
+  // A folder that has not been searched yet.
+  struct Pending {
+    std::uint32_t above = 0;  // the number of the folder above
+    std::string path;         // below the top; empty for that itself
+  };
+
+  void add_argument(const std::string& input) {
+    struct stat status = {};
+    if (stat(input.c_str(), &status) != 0) {
+      const int code = errno;
+      const bool recipient = options_.recursive && input.rfind("age1", 0) == 0;
+      refuse(input,
+             std::string(io_error(input_name(input), "open", code).what()) +
+                 (recipient ? " (-r is short for --recursive; a recipient goes with --recipient)"
+                            : ""),
+             1);
+      return;
+    }
+    const bool folder = S_ISDIR(status.st_mode);
+    // "photos/" and "photos" mirror the folder; "photos/." and ".." mirror only its contents.
+    fs::path path(input);
+    if (folder && !path.has_filename()) path = path.parent_path();
+    const std::string name = path.filename().string();
+    if (exclusions_.match(name, input, folder)) {
+      const std::size_t end = input.rfind('/') + 1;
+      found_.skipped.add(list_.add_name(input.substr(end)), top_of(nullptr, input.substr(0, end)),
+                         Skip::excluded);
+      return;
+    }
+    try {
+      if (!folder) {
+        add_file_argument(input, status);
+      } else if (options_.recursive) {
+        add_folder_argument(input, name);
+      } else {
+        refuse(input, input + ": it is a folder; use -r to process the files in it", 2);
+      }
+    } catch (const IoError& error) {
+      refuse(input, error.what(), 1);
+    }
+  }
+
+  void add_file_argument(const std::string& input, const struct stat& status) {
+    const Place place = place_of_argument(roots_, input, "open");
+    const auto folder = place.open_folder();
+    const std::string prefix = input.substr(0, input.rfind('/') + 1);
+    const std::uint32_t number = top_of(place.root, prefix);
+    add_file(list_.add_name(place.path), status,
+             {number, found_.outputs ? found_.outputs->existing("") : folder});
+  }
+
+  // The folder of arguments that begin with `prefix`. `root`: null for one that was skipped.
+  std::uint32_t top_of(const std::shared_ptr<const TreeRoot>& root, const std::string& prefix) {
+    const auto [top, is_new] = tops_.try_emplace({root.get(), prefix}, 0);
+    if (is_new) {
+      top->second = list_.add_top({.root = root, .shown = prefix, .mirrored = "", .follow = true});
+      note_target(top->second);
+    }
+    return top->second;
+  }
+
+  void add_folder_argument(const std::string& input, const std::string& name) {
+    const bool unnamed = name == "." || name == ".." || name.empty();
+    const std::size_t before = inputs_so_far();
+    const std::uint64_t folders = found_.folders;
+    const std::uint64_t skipped = found_.skipped.total();
+    add_tree(list_.add_top({.root = roots_.open(input),
+                            .shown = input.back() == '/' ? input : input + "/",
+                            .mirrored = unnamed ? "" : name + "/"}));
+    const bool only_folders = found_.folders != folders && found_.skipped.total() == skipped;
+    if (inputs_so_far() == before && !only_folders) found_.without_any.push_back(input);
+  }
+
+  // Iterative: folders can be nested deeper than the stack allows calls.
+  void add_tree(std::uint32_t top) {
+    note_target(top);
+    std::vector<Pending> stack;
+    stack.push_back({top, ""});
+    while (!stack.empty()) {
+      const Pending pending = std::move(stack.back());
+      stack.pop_back();
+      std::uint32_t number = top;
+      if (!pending.path.empty()) {
+        number = list_.add_folder(pending.above, pending.path);
+        note_target(number);
+      }
+      try {
+        search(number, stack);
+      } catch (const IoError& error) {
+        const std::string shown = list_.top(number).shown + pending.path;
+        refuse(shown.substr(0, shown.size() - (pending.path.empty() ? 1 : 0)), error.what(), 1);
+      }
+    }
+  }
+
+  void search(std::uint32_t number, std::vector<Pending>& stack) {
+    const std::string path = list_.path(number);
+    const auto opened = list_.top(number).root->open(path);
+    Searched searched{number, opened};
+    if (found_.outputs) {
+      const std::string mirrored = mirror(*opened, number);
+      searched.output = found_.outputs->existing(mirrored);
+    }
+    const std::size_t first = stack.size();
+    for (const char* name : names_in(*opened, list_)) {
+      struct stat status = {};
+      if (fstatat(opened->descriptor(), name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        const int code = errno;
+        if (code == ENOENT && is_temporary_name(name)) continue;  // another run has ended
+        const std::string shown = shown_of(number, name);
+        refuse(shown, io_error(shown, "open", code).what(), 1);
+      } else if (const auto why = why_skipped(name, number, status)) {
+        found_.skipped.add(name, number, *why);
+      } else if (S_ISDIR(status.st_mode)) {
+        ++found_.folders;
+        stack.push_back({number, path.empty() ? name : path + "/" + name});
+      } else {
+        add_file(name, status, searched);
+      }
+    }
+    std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
+  }
+
+  [[nodiscard]] std::string shown_of(std::uint32_t folder, const char* name) const {
+    return list_.shown({.name = name, .folder = folder});
+  }
+
+  // Why an entry of a folder is not an input; nullopt if it is one.
+  [[nodiscard]] std::optional<Skip> why_skipped(const char* name, std::uint32_t number,
+                                                const struct stat& status) const {
+    const bool folder = S_ISDIR(status.st_mode);
+    if (exclusions_.any()) {
+      const FoundFile entry = {.name = name, .folder = number};
+      if (exclusions_.match(list_.path(entry), list_.shown(entry), folder)) return Skip::excluded;
+    }
+    if (S_ISLNK(status.st_mode)) return Skip::link;
+    // The outputs of an earlier run are not inputs.
+    if (folder && found_.outputs && found_.outputs->is_top(status)) return Skip::output;
+    if (is_temporary_name(name)) return Skip::temporary;
+    if (folder) return std::nullopt;
+    if (!S_ISREG(status.st_mode)) return Skip::special;
+    if (has_suffix(name) == (verb_ == Verb::encrypt)) return Skip::name;
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::size_t inputs_so_far() const { return list_.size() + found_.refused.size(); }
+
+  // The path of a folder below that of -o.
+  [[nodiscard]] std::string mirrored_path(std::uint32_t number) const {
+    std::string path = list_.top(number).mirrored + list_.path(number);
+    if (!path.empty() && path.back() == '/') path.pop_back();
+    return path;
+  }
+
+  // Records that an output folder has the mode of this one. Returns its path below that of -o.
+  std::string mirror(const Folder& folder, std::uint32_t number) {
+    struct stat status = {};
+    if (fstat(folder.descriptor(), &status) != 0) throw io_error(folder.name(), "open", errno);
+    std::string path = mirrored_path(number);
+    found_.outputs->add_folder(path, status.st_mode & 0777U);
+    return path;
+  }
+
+  // Gives the next folder of the list, `number`, the number of the folder of its outputs.
+  void note_target(std::uint32_t number) {
+    if (verb_ == Verb::verify) return;
+    std::string shown = found_.outputs ? found_.outputs->shown() + mirrored_path(number)
+                                       : list_.top(number).shown + list_.path(number);
+    if (!shown.empty() && shown.back() != '/') shown += '/';
+    // With a name at its end, because "" and "./" are the same folder.
+    const std::string normal = fs::path(shown + "-").lexically_normal().string();
+    const auto next = static_cast<std::uint32_t>(target_numbers_.size());
+    targets_.push_back(target_numbers_.try_emplace(normal, next).first->second);
+    target_outlines_.push_back(
+        outline_numbers_.try_emplace(outline_of(normal), next).first->second);
+  }
+
+  // Notes a file whose output may share a name with that of another one. A folder that was searched
+  // holds both names of its files already, so that outputs beside them are apart, too.
+  void note_outline(std::uint32_t number) {
+    if (!found_.outputs && !list_.top(list_[number].folder).follow) return;
+    if (outlines_.insert(number)) return;
+    const std::uint32_t first = outlines_.equal_to(number);
+    std::vector<std::uint32_t>& group = sharing_[first];
+    if (group.empty()) group.push_back(first);
+    group.push_back(number);
+  }
+
+  // Refuses outputs that the file system would give the name of another output of this run.
+  void refuse_shared_names() {
+    for (const auto& [first, numbers] : sharing_) {
+      std::vector<std::string> outputs;
+      for (const std::uint32_t number : numbers) {
+        const FoundFile& file = list_[number];
+        outputs.push_back(found_.output(file).value_or(list_.place(file)).shown);
+      }
+      for (const std::size_t repeated : probe_.find_repeated(outputs)) {
+        FoundFile& file = list_[numbers[repeated]];
+        if (file.state == FileState::refused) continue;
+        file.state = FileState::refused;
+        refuse(list_.shown(file),
+               has_outputs(verb_)
+                   ? fmt::format("{}: its file system takes it for the same name as the output of "
+                                 "another input of this run; write elsewhere with -o",
+                                 outputs[repeated])
+                   : fmt::format("{}: its file system takes it for the same name as another input "
+                                 "of this run",
+                                 outputs[repeated]),
+               2);
+      }
+    }
+  }
+
+  // `name`: in the memory of the list.
+  void add_file(const char* name, const struct stat& status, const Searched& in) {
+    const FoundFile file = {.name = name,
+                            .bytes = static_cast<std::uint64_t>(status.st_size),
+                            .folder = in.number,
+                            .regular = S_ISREG(status.st_mode)};
+    const bool argument = list_.top(in.number).follow;
+    const auto found_as = [&] { return list_.found_as(file); };
+    if (protected_.is_secret(status)) {
+      protected_.check_input(status, list_.shown(file), found_as());
+    }
+    const bool again = verb_ == Verb::rekey && protected_.is_input(FileId(status));
+    protected_.add_input(FileId(status));
+    if (!has_outputs(verb_)) {
+      const std::uint32_t number = list_.add(file);
+      if (!again) {
+        if (verb_ == Verb::rekey) note_outline(number);
+        return;
+      }
+      list_[number].state = FileState::repeated;
+      found_.repeated.emplace_back(number, FileId(status));
+      return;
+    }
+    if (verb_ == Verb::decrypt && !has_suffix(name)) {
+      refuse(list_.shown(file), why_nameless(name), 2);
+      return;
+    }
+    std::optional<struct stat> existing;
+    if (in.output) {
+      existing = status_of(*in.output, default_name(direction_of(verb_), name, do_it_alone),
+                           argument && !found_.outputs);
+    }
+    if (existing && protected_.is_secret(*existing)) {
+      protected_.check_secret_target(*existing, found_.output(file)->shown, list_.shown(file),
+                                     found_as());
+    }
+    const std::uint32_t number = list_.add(file);
+    if (!output_names_.insert(number)) {
+      list_.remove_last();
+      refuse(list_.shown(file),
+             fmt::format("{}: it is the output of another input of this run",
+                         found_.output(file)->shown),
+             2);
+      return;
+    }
+    note_outline(number);
+    if (!existing) return;
+    if (replaces()) {
+      replaced_.push_back({number, FileId(*existing)});
+      list_[number].replaces_small =
+          S_ISREG(existing->st_mode) &&
+          existing->st_size <= static_cast<off_t>(KnownSecrets::most_file_bytes);
+    }
+    if (options_.output.update && is_up_to_date(status, *existing)) {
+      list_[number].state = FileState::up_to_date;
+    }
+  }
+
+  // The status of an output that exists.
+  [[nodiscard]] static std::optional<struct stat> status_of(const Folder& folder,
+                                                            const std::string& name, bool follow) {
+    struct stat status = {};
+    const int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
+    const int found = fstatat(folder.descriptor(), name.c_str(), &status, flags);
+    return found == 0 ? std::optional(status) : std::nullopt;
+  }
+
+  [[nodiscard]] bool replaces() const { return options_.output.force || options_.output.update; }
+
+  // Whether the place of the output is that of an input whose name ends in .PAES or the like, in
+  // another spelling, on a file system that takes both for one. Other inputs cannot be meant: an
+  // output's name ends in .paes where those of the inputs do not, and the other way round.
+  [[nodiscard]] bool shares_a_name_with_an_input(const FoundFile& file) {
+    const Place output = *found_.output(file);
+    if (!outline_of(output.path).ends_with(suffix)) return false;
+    if (!inputs_in_other_case_) {
+      inputs_in_other_case_.emplace();
+      for (std::size_t i = 0; i < list_.size(); ++i) {
+        const FoundFile& input = list_[i];
+        const bool ends_so = outline_of(input.name).ends_with(suffix);
+        if (!ends_so || (verb_ == Verb::encrypt && has_suffix(input.name))) continue;
+        inputs_in_other_case_->emplace(outline_of(input.name), list_.shown(input));
+      }
+    }
+    const auto [first, last] = inputs_in_other_case_->equal_range(outline_of(output.name()));
+    return std::any_of(
+        first, last, [&](const auto& input) { return probe_.are_one(input.second, output.shown); });
+  }
+
+  // Refuses outputs that would replace another input: that one would be lost, or change while read.
+  void refuse_outputs_over_inputs() {
+    for (const auto& [number, target] : replaced_) {
+      FoundFile& file = list_[number];
+      if (!protected_.is_input(target) && !shares_a_name_with_an_input(file)) continue;
+      // Even if it is not older: then it is not the output of this input.
+      file.state = FileState::refused;
+      const std::string input = list_.shown(file);
+      refuse(input,
+             fmt::format("{}: its output would be {}, which is an input of this run and is not "
+                         "overwritten; write elsewhere with -o",
+                         input, found_.output(file)->shown),
+             2);
+    }
+    replaced_.clear();
+  }
+
+  void refuse(const std::string& input, std::string reason, int exit) {
+    found_.refused.push_back({input, std::move(reason), exit});
+  }
+
+  const CryptOptions& options_;
+  const Verb verb_;
+  TreeRoots& roots_;
+  ProtectedFiles& protected_;
+  const Exclusions exclusions_;
+  Found found_;
+  FileList& list_;  // of found_
+  std::map<std::pair<const TreeRoot*, std::string>, std::uint32_t> tops_;
+  // To find inputs with the same output: the folders of outputs by their names, their numbers by
+  // those of the input folders, and the files whose outputs have different names.
+  std::map<std::string, std::uint32_t> target_numbers_;
+  std::deque<std::uint32_t> targets_;
+  CompactSet<std::uint32_t, ~std::uint32_t{0}, OutputNames, OutputNames> output_names_;
+  // The same for outlines of names, and the files that have one in common.
+  std::map<std::string, std::uint32_t> outline_numbers_;
+  std::deque<std::uint32_t> target_outlines_;
+  CompactSet<std::uint32_t, ~std::uint32_t{0}, Outlines, Outlines> outlines_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> sharing_;  // by the first
+  NameProbe probe_;
+  // The existing files in the places of outputs, by the numbers of the inputs.
+  std::deque<std::pair<std::uint32_t, FileId>> replaced_;
+  std::optional<std::multimap<std::string, std::string>> inputs_in_other_case_;  // by outline
+};
+
+}  // namespace
+
+void SkippedEntries::add(const char* name, std::uint32_t folder, Skip why) {
+  ++counts_[static_cast<std::size_t>(why)];
+  if (keep_) entries_.push_back({name, folder, why});
+}
+
+std::uint64_t SkippedEntries::total() const {
+  return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
+}
+
+std::string SkippedEntries::text(Verb verb) const {
+  std::string list;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] == 0) continue;
+    const auto why = static_cast<Skip>(i);
+    const SkipText text = text_of(why, verb);
+    if (!list.empty()) list += ", ";
+    if (why == Skip::output) {
+      list += text.reason;  // there is one
+    } else {
+      list += fmt::format("{} {}", counts_[i], counts_[i] == 1 ? text.one : text.many);
+    }
+  }
+  return list;
+}
+
+const char* reason_of(Skip why, Verb verb) { return text_of(why, verb).reason; }
+
+FileJob Found::job(const FoundFile& file) const {
+  FileJob job;
+  job.input = files.place(file);
+  job.output = output(file);
+  job.sync_folder = false;
+  job.found = &file;
+  return job;
+}
+
+std::optional<Place> Found::output(const FoundFile& file) const {
+  if (!has_outputs(verb)) return std::nullopt;
+  const Direction direction = direction_of(verb);
+  if (!outputs) return beside(direction, files.place(file), do_it_alone);
+  return outputs->place(default_name(direction, files.mirrored(file), do_it_alone));
+}
+
+bool Found::any() const {
+  if (waiting != 0 || up_to_date != 0 || !refused.empty()) return true;
+  return folders != 0 && skipped.total() == 0;
+}
+
+Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files,
+                  Leftovers& leftovers) {
+  if (std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end()) {
+    throw InvalidArgument("standard input (-) must be the only input, without -r");
+  }
+  const OutputOptions& output = options.output;
+  if (output.standard_output || (output.path_given && output.path == "-")) {
+    throw InvalidArgument("several outputs cannot go to standard output: name a folder with -o");
+  }
+  return Finder(options, verb, roots, files, leftovers).run();
+}
+
+}  // namespace paraes::cli

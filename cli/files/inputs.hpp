@@ -1,0 +1,99 @@
+// Finds the files that several arguments and -r name, and chooses the output of each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/arguments/crypt_options.hpp"
+#include "cli/files/file_list.hpp"
+#include "cli/files/output_tree.hpp"
+#include "cli/files/protected_files.hpp"
+#include "cli/run/file_job.hpp"
+
+namespace paraes::cli {
+
+// Why an entry of a folder, or an argument, is not an input.
+enum class Skip : std::uint8_t {
+  name,       // *.paes when encrypting, others when decrypting
+  link,       // a symbolic link in a folder
+  output,     // the folder of -o, which lies in an input folder
+  special,    // a device, pipe or socket
+  temporary,  // of another run, active or killed
+  excluded,   // by --exclude
+};
+
+// The entries that were skipped, counted by reason.
+class SkippedEntries {
+ public:
+  struct Entry {
+    const char* name;
+    std::uint32_t folder;
+    Skip why;
+  };
+
+  // `keep`: keep the names.
+  explicit SkippedEntries(bool keep) : keep_(keep) {}
+
+  // `name`: in the memory of the list of files.
+  void add(const char* name, std::uint32_t folder, Skip why);
+
+  [[nodiscard]] std::uint64_t total() const;
+  // "3 *.paes files, 1 symbolic link", or empty.
+  [[nodiscard]] std::string text(Verb verb) const;
+  // Empty unless the names are kept.
+  [[nodiscard]] const std::deque<Entry>& entries() const noexcept { return entries_; }
+
+ private:
+  bool keep_;
+  std::array<std::uint64_t, 6> counts_{};
+  std::deque<Entry> entries_;
+};
+
+// "a symbolic link" and the like.
+[[nodiscard]] const char* reason_of(Skip why, Verb verb);
+
+struct Found {
+  explicit Found(Verb what = Verb::verify, bool keep_skipped = false)
+      : verb(what), skipped(keep_skipped) {}
+
+  Verb verb;
+  FileList files;                     // those to be processed, and some that are not: FileState
+  std::uint64_t waiting = 0;          // how many are to be processed
+  std::uint64_t up_to_date = 0;       // how many --update leaves out
+  std::uint64_t bytes = 0;            // in those to be processed
+  std::optional<OutputTree> outputs;  // if -o was given
+  // An input that cannot be processed.
+  struct Refused {
+    std::string input;
+    std::string reason;
+    int exit = 2;
+  };
+  std::vector<Refused> refused;
+  // For rekey: other names of files in the list, by number.
+  std::vector<std::pair<std::uint32_t, FileId>> repeated;
+  SkippedEntries skipped;
+  std::uint64_t folders = 0;             // below those that are arguments
+  std::vector<std::string> without_any;  // folders, as arguments, in which there is nothing to do
+
+  // The job for a file: its places, and the defaults for one of several.
+  [[nodiscard]] FileJob job(const FoundFile& file) const;
+  // The place of its output; nullopt if there is none.
+  [[nodiscard]] std::optional<Place> output(const FoundFile& file) const;
+  // Whether there are inputs: files, or folders that hold nothing but folders.
+  [[nodiscard]] bool any() const;
+};
+
+// Searches the inputs in order, and the entries of folders in the order of their names. Follows
+// symbolic links that are arguments and no others, not even those that appear during the search.
+// Throws InvalidArgument if the arguments contradict each other, or if an input or output is a file
+// that a secret is read from. Opens no input, and makes nothing but for a probe of names that may
+// be one (name_probe.hpp). Adds the inputs to `files`.
+[[nodiscard]] Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots,
+                                ProtectedFiles& files, Leftovers& leftovers);
+
+}  // namespace paraes::cli

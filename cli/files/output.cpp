@@ -1,0 +1,332 @@
+#include "cli/files/output.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "cli/files/name_probe.hpp"
+#include "cli/plan/descriptors.hpp"
+#include "cli/run/report.hpp"
+#include "cli/run/run_context.hpp"
+#include "paraes/error.hpp"
+#include "src/core/system/descriptors.hpp"
+#include "src/core/system/file_times.hpp"
+#include "src/core/system/mounts.hpp"
+
+namespace paraes::cli {
+namespace {
+
+// How the user may insist on binary data on a terminal.
+enum class Insist { no, yes };
+
+// `path`: "-" is standard output.
+Destination to_descriptor(const RunContext& run, const FileJob& job, const Input& input, int number,
+                          const std::string& path, Insist insist) {
+  const std::string name = output_name(path);
+  struct stat status = {};
+  if (fstat(number, &status) != 0) throw io_error(name, "open", errno);
+  // Of a terminal or a socket, the two directions are apart.
+  const bool one_way =
+      S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISFIFO(status.st_mode);
+  if (one_way && FileId(status) == FileId(input.status)) {
+    throw InvalidArgument(
+        fmt::format("{}: it is the input file itself; write to another file", name));
+  }
+  run.files.check_secret_target(status, name, job.input.shown);
+  if (insist == Insist::no && isatty(number) != 0) {
+    throw InvalidArgument(fmt::format(
+        "{}: it is a terminal, and the output may be binary: redirect it, name a file with -o, or "
+        "insist with {}",
+        name, path == "-" ? "-o -" : "-f"));
+  }
+  Destination destination;
+  destination.descriptor = number;
+  destination.path = path;
+  return destination;
+}
+
+// Refuses an output that would replace a terminal's line by binary data.
+void refuse_terminal(const Folder& folder, const std::string& name, const std::string& shown) {
+  const Descriptor device(
+      openat(folder.descriptor(), name.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (device.get() < 0 || isatty(device.get()) == 0) return;  // opening it reports the error
+  throw InvalidArgument(
+      fmt::format("{}: it is a terminal, and the output may be binary: name a file with -o, or "
+                  "insist with -f",
+                  shown));
+}
+
+// Refuses to replace a file on which another one is mounted: renaming would fail in the end.
+void refuse_mount_point(const Place& place, const std::string& shown, Verb verb) {
+  if (!system::is_mount_point(place.open_folder()->descriptor(), place.name().c_str())) return;
+  throw InvalidArgument(fmt::format(
+      "{}: it is a mount point, as of a file that is mounted into a container, and cannot be "
+      "replaced: {}",
+      shown,
+      verb == Verb::rekey ? "rekey a copy of it, and write that into it with `cat COPY > FILE`"
+                          : "write into it with -c > FILE"));
+}
+
+// Whether what is written to both stands in one place.
+bool mixes_with_standard_output(int descriptor) {
+  struct stat status = {};
+  struct stat own = {};
+  if (fstat(descriptor, &status) != 0 || fstat(STDOUT_FILENO, &own) != 0) return false;
+  // Devices such as /dev/null keep nothing.
+  const bool keeps = !S_ISCHR(own.st_mode) || isatty(STDOUT_FILENO) != 0;
+  return keeps && FileId(status) == FileId(own);
+}
+
+mode_t umask_of_process() {
+  static const mode_t mask = [] {
+    const mode_t found = umask(0);
+    // Keep the owner's bits of new files: this process must be able to use them.
+    umask(found & ~static_cast<mode_t>(S_IRWXU));
+    return found;
+  }();
+  return mask;
+}
+
+// Refuses what needs the file behind an input whose name means a descriptor.
+void refuse_descriptor(const RunContext& run, const FileJob& job, const Input& input) {
+  if (!input.descriptor) return;
+  const auto refuse = [&](std::string_view why) {
+    throw InvalidArgument(fmt::format("{}: it is a file descriptor, {}", job.input.shown, why));
+  };
+  if (run.plan.verb == Verb::rekey) refuse("and rekey replaces files: name the file itself");
+  if (run.options.remove) refuse("so --rm must not remove it: leave --rm out");
+  const OutputOptions& output = run.options.output;
+  if (output.update) refuse("and --update compares files: leave --update out");
+  if (!output.path_given && !output.standard_output) {
+    refuse("so its output has no name: give -o FILE or -c");
+  }
+}
+
+// The place of the file that a symbolic link leads to: the temporary must be on that file's system,
+// which may not be the link's.
+Place resolved(TreeRoots& roots, Place place) {
+  struct stat link = {};
+  const auto folder = place.open_folder();
+  const bool known =
+      fstatat(folder->descriptor(), place.name().c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0;
+  if (!place.follow || (known && !S_ISLNK(link.st_mode))) return place;
+  char* const name = realpath(place.shown.c_str(), nullptr);
+  if (name == nullptr) throw io_error(place.shown, "open", errno);
+  const std::string path = name;
+  std::free(name);
+  place.root = roots.open(folder_of(path));
+  place.path = file_name_of(path);
+  return place;
+}
+
+}  // namespace
+
+void remember_umask() { static_cast<void>(umask_of_process()); }
+
+mode_t default_mode(mode_t mode) { return mode & ~umask_of_process(); }
+
+void look_at_output(OutputOptions& options) {
+  if (!options.path_given || options.path.empty() || options.path == "-") return;
+  struct stat status = {};
+  const char* const path = options.path.c_str();
+  bool found = lstat(path, &status) == 0;
+  const bool is_link = found && S_ISLNK(status.st_mode);
+  if (is_link) found = stat(path, &status) == 0;
+  options.folder = options.path.back() == '/' || (found && S_ISDIR(status.st_mode));
+  if (options.folder) return;
+  // A name of a descriptor that is not open may lead nowhere.
+  options.descriptor =
+      is_link ? system::descriptor_named(options.path) : system::descriptor_in(options.path);
+  if (options.descriptor) options.same_as_stdout = mixes_with_standard_output(*options.descriptor);
+}
+
+bool goes_to_standard_output(const OutputOptions& options, bool data_on_stdin) {
+  if (options.standard_output) return true;
+  if (!options.path_given) return data_on_stdin;
+  return options.path == "-" || options.descriptor == STDOUT_FILENO;
+}
+
+bool is_up_to_date(const struct stat& input, const struct stat& output) {
+  if (!S_ISREG(output.st_mode) || FileId(input) == FileId(output)) return false;
+  constexpr std::int64_t second = 1'000'000'000;
+  // In 64 bits, nanoseconds since 1970 last until 2262.
+  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * second + time.tv_nsec; };
+  const std::int64_t in = nanoseconds(system::modified_time(input));
+  const std::int64_t out = nanoseconds(system::modified_time(output));
+  if (out >= in) return true;
+  // Outputs get the time of their inputs, in the steps that their file system stores: 100 ns over
+  // SMB, 1 µs, 10 ms (exFAT), 1 s, or 2 s (FAT). The time of the last change, which nobody can set,
+  // tells a file system of such steps from a time that happens to be round.
+  constexpr std::array<std::int64_t, 5> steps = {100, 1000, second / 100, second, 2 * second};
+  const std::int64_t changed = nanoseconds(system::changed_time(output));
+  return std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) {
+    return out % step == 0 && changed % step == 0 && in - out < step;
+  });
+}
+
+std::string default_name(Direction direction, const std::string& input, std::string_view advice) {
+  if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);
+  const std::string_view name = std::string_view(input).substr(input.rfind('/') + 1);
+  if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix) {
+    return input.substr(0, input.size() - suffix.size());
+  }
+  throw InvalidArgument(
+      fmt::format("its name does not end in .paes, so its output has no name: {}", advice));
+}
+
+Place beside(Direction direction, const Place& input, std::string_view advice) {
+  Place output = input;
+  output.path = default_name(direction, input.path, advice);
+  output.shown = default_name(direction, input.shown, advice);
+  return output;
+}
+
+Destination choose_destination(RunContext& run, const FileJob& job, const Input& input,
+                               std::optional<std::string>& shown) {
+  const OutputOptions& options = run.options.output;
+  const Direction direction = run.plan.direction();
+  constexpr std::string_view name_it = "give -o FILE or -c";
+  refuse_descriptor(run, job, input);
+  const bool insists = options.path == "-" || (options.descriptor && options.force);
+  const Insist insist = insists ? Insist::yes : Insist::no;
+  if (goes_to_standard_output(options, !job.input.root)) {
+    shown.emplace(1, '-');  // with = "-", g++ 12 warns of an overlap
+    return to_descriptor(run, job, input, STDOUT_FILENO, *shown,
+                         options.launched ? Insist::yes : insist);
+  }
+  if (options.descriptor) {
+    shown = options.path;
+    return to_descriptor(run, job, input, *options.descriptor, options.path, insist);
+  }
+
+  Destination destination;
+  if (run.plan.verb == Verb::rekey) {
+    destination.path = job.input.shown;
+    shown = destination.path;
+    destination.place = resolved(run.roots, job.input);
+    destination.exists = true;
+    refuse_mount_point(destination.place, destination.path, run.plan.verb);
+    return destination;
+  }
+  destination.path = job.output           ? job.output->shown
+                     : options.path_given ? options.path
+                                          : default_name(direction, job.input.shown, name_it);
+  shown = destination.path;
+  destination.place = job.output           ? *job.output
+                      : options.path_given ? place_of_argument(run.roots, options.path, "create")
+                                           : beside(direction, job.input, name_it);
+  const auto folder = destination.place.open_folder();
+  const std::string name = destination.place.name();
+  struct stat link = {};
+  if (fstatat(folder->descriptor(), name.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return destination;  // creating it reports the error
+    throw io_error(destination.path, "open", errno);
+  }
+  // A dangling link, or one that was not an argument, is replaced, not followed.
+  struct stat status = link;
+  bool found = !S_ISLNK(link.st_mode);
+  if (S_ISLNK(link.st_mode) && destination.place.follow) {
+    found = fstatat(folder->descriptor(), name.c_str(), &status, 0) == 0;
+  }
+  if (found && FileId(status) == FileId(input.status)) {
+    throw InvalidArgument(fmt::format(
+        "{}: it is the input file itself; write to another file with -o", destination.path));
+  }
+  // Where inode numbers are made up, they do not tell.
+  if (found && S_ISREG(status.st_mode) && job.found == nullptr && job.input.root &&
+      NameProbe(run.leftovers).are_one(job.input.shown, destination.path)) {
+    throw InvalidArgument(
+        fmt::format("{}: its file system takes it for the same name as the input {}; write to "
+                    "another file with -o",
+                    destination.path, job.input.shown));
+  }
+  if (found && S_ISDIR(status.st_mode)) {
+    throw InvalidArgument(
+        fmt::format("{}: it is a folder; name the output file in it with -o", destination.path));
+  }
+  if (found) run.files.check_secret_target(status, destination.path, job.input.shown);
+  if (found && options.update) run.files.check_not_output(status, destination.path);
+  if (found && options.update && is_up_to_date(input.status, status)) {
+    destination.up_to_date = true;
+    return destination;
+  }
+  // Without -f, what a symbolic link points to is not replaced, however old it is.
+  const bool may_replace = options.force || (options.update && S_ISREG(link.st_mode));
+  const bool is_named = options.path_given && !job.output;
+  const bool replaces_nothing = found && is_named && is_stream(status.st_mode) && !options.update;
+  if (!may_replace && !replaces_nothing) {
+    throw InvalidArgument(
+        fmt::format("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
+                    destination.path));
+  }
+  if (!may_replace && S_ISCHR(status.st_mode)) refuse_terminal(*folder, name, destination.path);
+  if (found && !S_ISREG(status.st_mode)) {
+    if (!destination.place.follow) {
+      throw InvalidArgument(fmt::format(
+          "{}: it exists and is not a regular file; write elsewhere with -o", destination.path));
+    }
+    destination.written_in_place = true;
+    destination.in_place = FileId(status);
+    return destination;
+  }
+  destination.exists = true;
+  if (found && S_ISLNK(link.st_mode)) {
+    destination.place = resolved(run.roots, std::move(destination.place));
+  }
+  if (found) refuse_mount_point(destination.place, destination.path, run.plan.verb);
+  return destination;
+}
+
+std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Destination& destination,
+                                const Input& input, TemporaryName& temporary, bool named) {
+  if (destination.descriptor) {
+    const std::string name = output_name(destination.path);
+    return std::make_unique<PipeSink>(duplicate_of(*destination.descriptor, name), name);
+  }
+  const Place& place = destination.place;
+  auto folder = place.open_folder();
+  if (destination.written_in_place) {
+    Descriptor descriptor(
+        openat(folder->descriptor(), place.name().c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    struct stat status = {};
+    if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
+      throw io_error(destination.path, "open", errno);
+    }
+    if (FileId(status) != destination.in_place) {
+      throw IoError(fmt::format("{}: another file has taken its place", destination.path), EIO);
+    }
+    return std::make_unique<PipeSink>(std::move(descriptor), destination.path);
+  }
+  // A file that stays encrypted, or becomes so, keeps its mode.
+  const bool encrypts = run.plan.verb != Verb::decrypt;
+  FileSink::Options options;
+  // With -f also what another run has put there by then: the last one wins.
+  options.overwrite = destination.exists || run.options.output.force;
+  options.narrow = !encrypts;
+  options.keep_owner = run.plan.verb == Verb::rekey;
+  options.on_temporary = [&temporary](int at, const std::string& name) { temporary.set(at, name); };
+  options.leftovers = &run.leftovers;
+  options.sync_folder = job.sync_folder;
+  options.needs_sync = run.options.remove;
+  options.named = named;
+  options.mode = default_mode(0666);
+  if (input.is_regular()) {
+    // Permission bits alone: a set-user-ID bit on ciphertext means nothing.
+    const mode_t mode = input.permissions;
+    options.mode = encrypts ? mode : default_mode(mode);
+    options.modified = system::modified_time(input.status);
+  }
+  return std::make_unique<FileSink>(std::move(folder), place.name(), std::move(options),
+                                    destination.path);
+}
+
+}  // namespace paraes::cli

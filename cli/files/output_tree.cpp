@@ -1,0 +1,153 @@
+#include "cli/files/output_tree.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include "cli/files/output.hpp"
+#include "paraes/error.hpp"
+#include "src/core/system/unsupported.hpp"
+
+namespace paraes::cli {
+namespace {
+
+std::string join(const std::string& a, const std::string& b) {
+  return a.empty() || b.empty() ? a + b : a + "/" + b;
+}
+
+[[noreturn]] void fail_make(const std::string& folder, int code) {
+  throw io_error(folder, "make", code);
+}
+
+}  // namespace
+
+OutputTree::OutputTree(TreeRoots& roots, const std::string& path) : shown_(path) {
+  std::string existing = path;
+  while (existing.size() > 1 && existing.back() == '/') existing.pop_back();
+  struct stat status = {};
+  while (stat(existing.c_str(), &status) != 0) {
+    if (errno != ENOENT) fail_make(path, errno);
+    if (lstat(existing.c_str(), &status) == 0) {
+      throw InvalidArgument(fmt::format("{}: it is a symbolic link that leads nowhere", existing));
+    }
+    const std::string name = file_name_of(existing);
+    if (name == "..") {
+      throw InvalidArgument(fmt::format("{}: the folder before .. does not exist", path));
+    }
+    if (name != "." && !name.empty()) below_ = join(name, below_);
+    existing = folder_of(existing);
+    while (existing.size() > 1 && existing.back() == '/') existing.pop_back();
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    if (!below_.empty()) fail_make(path, ENOTDIR);
+    throw InvalidArgument(fmt::format(
+        "{}: it is not a folder; with several inputs, -r, or a / at its end, -o names one", path));
+  }
+  root_ = roots.open(existing);
+  if (shown_.back() != '/') shown_ += '/';
+}
+
+Place OutputTree::place(const std::string& path) const {
+  return {.root = root_, .path = join(below_, path), .shown = shown_ + path};
+}
+
+std::shared_ptr<const Folder> OutputTree::existing(const std::string& path) const {
+  try {
+    return root_->open(join(below_, path));
+  } catch (const IoError&) {
+    return nullptr;  // making the folder will report the error
+  }
+}
+
+void OutputTree::add_folder(const std::string& path, mode_t mode) {
+  // Where two folders mirror into one, grant only the permissions that both grant.
+  std::optional<mode_t>& wanted = wanted_[join(below_, path)];
+  wanted = wanted.value_or(0777) & mode;
+}
+
+void OutputTree::make_folder(const std::string& path) {
+  const auto parent = root_->open(parent_of(path));
+  const std::string name = file_name_of(path);
+  if (mkdirat(parent->descriptor(), name.c_str(), S_IRWXU) == 0) {
+    made_.push_back(path);
+  } else if (errno != EEXIST) {
+    fail_make(parent->name_of(name), errno);
+  } else {
+    static_cast<void>(root_->open(path));  // throws unless it is a folder, reached without a link
+  }
+}
+
+void OutputTree::make_top() {
+  for (std::size_t end = 0; end < below_.size();) {
+    end = std::min(below_.find('/', end + 1), below_.size());
+    const std::string path = below_.substr(0, end);
+    wanted_.try_emplace(path);
+    make_folder(path);
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> OutputTree::make() {
+  std::vector<std::pair<std::string, std::string>> errors;
+  // In the order of their paths, so that parents come first.
+  for (const auto& [path, mode] : wanted_) {
+    if (path.size() <= below_.size()) continue;  // exists
+    try {
+      make_folder(path);
+    } catch (const IoError& error) {
+      errors.emplace_back(root_->open("")->name_of(path), error.what());
+    }
+  }
+  return errors;
+}
+
+void OutputTree::remove_empty() {
+  for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
+    try {
+      const auto parent = root_->open(parent_of(*path));
+      // Fails where somebody has put something into the folder.
+      static_cast<void>(unlinkat(parent->descriptor(), file_name_of(*path).c_str(), AT_REMOVEDIR));
+    } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): the folder stays, and is empty
+    }
+  }
+  made_.clear();
+}
+
+std::vector<std::string> OutputTree::set_modes(mode_t most) {
+  std::vector<std::string> errors;
+  for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
+    try {
+      set_mode(*path, most);
+    } catch (const IoError& error) {
+      errors.emplace_back(error.what());
+    }
+  }
+  return errors;
+}
+
+void OutputTree::set_mode(const std::string& path, mode_t most) {
+  const Descriptor folder = root_->open_file(path, O_RDONLY | O_DIRECTORY);
+  struct stat status = {};
+  int error = fstat(folder.get(), &status) == 0 ? 0 : errno;
+  // A folder that mirrors none gets the default mode. The set-group-ID bit stays as it was
+  // inherited from the parent.
+  const mode_t wanted = wanted_[path].value_or(default_mode(0777)) & most;
+  if (error == 0 && fchmod(folder.get(), wanted | (status.st_mode & 07000)) != 0) error = errno;
+  if (error == 0 || system::is_unsupported(error)) return;
+  throw io_error(root_->open("")->name_of(path), "set the mode of", error);
+}
+
+std::vector<std::string> OutputTree::changed_folders() const {
+  std::set<std::string> folders;
+  for (const std::string& path : made_) {
+    folders.insert(path);
+    folders.insert(parent_of(path));
+  }
+  return {folders.begin(), folders.end()};
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,69 @@
+// The folder that -o names for several inputs, and the folders below it that mirror input folders.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/files/place.hpp"
+
+namespace paraes::cli {
+
+// Makes folders with mode 0700 before the first file, and sets their modes after the last one.
+class OutputTree {
+ public:
+  // Finds the longest part of `path` that exists, and makes nothing. Throws InvalidArgument if that
+  // is not a folder, and IoError if it cannot be reached.
+  OutputTree(TreeRoots& roots, const std::string& path);
+
+  // Whether `status` is that of the folder that -o names.
+  [[nodiscard]] bool is_top(const struct stat& status) const {
+    return below_.empty() && FileId(status) == root_->id();
+  }
+
+  // The place of the file `path` below the folder that -o names.
+  [[nodiscard]] Place place(const std::string& path) const;
+
+  // The folder that -o names, as shown; ends in '/'.
+  [[nodiscard]] const std::string& shown() const noexcept { return shown_; }
+
+  // The folder `path` below the folder that -o names; null if it does not exist or cannot be
+  // opened.
+  [[nodiscard]] std::shared_ptr<const Folder> existing(const std::string& path) const;
+
+  // Records that the folder `path` (empty: the one that -o names) mirrors a folder with this mode.
+  void add_folder(const std::string& path, mode_t mode);
+  // Whether any folder was recorded.
+  [[nodiscard]] bool mirrors() const noexcept { return !wanted_.empty(); }
+
+  // Makes the folder that -o names and its parents, where they are missing. Throws IoError.
+  void make_top();
+  // Makes the recorded folders. Returns those that could not be made, with the errors.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> make();
+
+  // Removes the folders that were made and are empty: for a run that has no output.
+  void remove_empty();
+
+  // Sets the modes of the folders that were made, limited by `most`, children first. Returns the
+  // errors.
+  [[nodiscard]] std::vector<std::string> set_modes(mode_t most);
+
+  // The folders to sync: those that were made, and their parents.
+  [[nodiscard]] std::vector<std::string> changed_folders() const;
+  [[nodiscard]] const std::shared_ptr<const TreeRoot>& root() const noexcept { return root_; }
+
+ private:
+  void make_folder(const std::string& path);
+  void set_mode(const std::string& path, mode_t most);
+
+  std::shared_ptr<const TreeRoot> root_;  // the longest part of the path that existed
+  std::string below_;                     // the rest of the path
+  std::string shown_;                     // the path, ending in '/'
+  std::map<std::string, std::optional<mode_t>> wanted_;  // by path below the root
+  std::vector<std::string> made_;
+};
+
+}  // namespace paraes::cli

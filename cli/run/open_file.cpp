@@ -1,0 +1,274 @@
+#include "cli/run/open_file.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "cli/words/sizes.hpp"
+#include "paraes/error.hpp"
+#include "paraes/threads.hpp"
+
+namespace paraes::cli {
+namespace {
+
+std::string why_kernel(const CryptOptions& options, const Plan& plan) {
+  if (!plan.why.empty()) return plan.why;
+  if (options.kernel == "auto") return "the fastest constant-time one available";
+  if (options.given("--kernel")) return "named by --kernel";
+  const char* environment = std::getenv("PARAES_KERNEL");
+  if (environment == nullptr || *environment == '\0' ||
+      std::string_view(environment) != plan.kernel.name) {
+    return "the fastest constant-time one available";
+  }
+  return "named by PARAES_KERNEL";
+}
+
+SaltedHeader read_salted_header(Source& source) {
+  std::array<std::uint8_t, SaltedHeader::bytes> start{};
+  const std::size_t n = source.read(start);
+  return SaltedHeader::parse(Bytes(start).first(n));
+}
+
+// Prints the warnings about leaky kernels and unauthenticated formats, and with -v what runs.
+void say_what_runs(const CryptOptions& options, const Plan& plan, const std::string& name,
+                   const Cipher& cipher, int threads) {
+  if (options.quiet) return;
+  if (plan.kernel.timing == Timing::leaky && isatty(STDERR_FILENO) != 0) {
+    say(
+        fmt::format("warning: kernel {} leaks the key through the caches to whoever shares this "
+                    "{}",
+                    plan.kernel.name, plan.on_gpu ? "GPU" : "machine; it is for measurements"));
+  }
+  if (plan.format == Format::openssl) {
+    say("note: --format openssl is not authenticated: changes to the data go unnoticed");
+  }
+  if (!options.verbose) return;
+  const std::string variant =
+      plan.kernel.variant.empty() ? "" : fmt::format(" ({})", plan.kernel.variant);
+  say(fmt::format("{} on {}, kernel {}{}: {}; threads: {}", name, cipher.device(), cipher.kernel(),
+                  variant, why_kernel(options, plan), threads));
+  if (!is_authenticated(plan.format) && plan.mode == BlockMode::cbc && plan.verb == Verb::encrypt &&
+      options.given("--threads") && threads > 1) {
+    say("CBC encryption is serial (each block needs the one before it): it uses one thread");
+  }
+}
+
+// Refuses --rm unless the input and the output are regular files.
+void check_removable(const Place& place, const Input& input, const Destination& destination) {
+  if (!input.is_regular()) {
+    throw InvalidArgument(fmt::format(
+        "{}: it is not a regular file, so --rm must not remove it: leave --rm out", place.shown));
+  }
+  if (destination.written_in_place) {
+    throw InvalidArgument(
+        fmt::format("{}: it is not a regular file, so --rm must not remove {}: leave --rm out",
+                    destination.path, place.shown));
+  }
+}
+
+}  // namespace
+
+OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& progress,
+                   FileOutcome& outcome)
+    : run_(run),
+      job_(job),
+      progress_(progress),
+      outcome_(outcome),
+      input_(open_input(job.input, run.plan.verb != Verb::verify,
+                        run.plan.verb == Verb::rekey ? Waits::no : Waits::yes)),
+      version_(input_.status) {
+  run.files.check_input(input_.status, job.input.shown);
+  if (run.plan.verb != Verb::verify) {
+    destination_ = choose_destination(run, job, input_, outcome.report.output);
+    if (run.options.remove && !is_up_to_date()) check_removable(job.input, input_, destination_);
+  }
+  start_ = Clock::now();
+}
+
+const PositionalSource* OpenFile::positional() const {
+  return dynamic_cast<const PositionalSource*>(input_.source.get());
+}
+
+Message OpenFile::make_message() {
+  const Clock::time_point start = Clock::now();
+  Message message = run_.plan.verb == Verb::encrypt ? run_.messages.new_message()
+                                                    : run_.messages.open_message(input_.source);
+  key_expansion_ = nanoseconds_since(start);
+  say_what_runs(message);
+  return message;
+}
+
+MessageFactory::OpenHeader OpenFile::open_header(Source& source) {
+  const Clock::time_point start = Clock::now();
+  MessageFactory::OpenHeader header = run_.messages.open_header(source);
+  key_expansion_ = nanoseconds_since(start);
+  return header;
+}
+
+void OpenFile::say_what_runs(const Message& message) {
+  const int threads = job_.threads == 0 ? available_cores() : job_.threads;
+  std::call_once(run_.what_runs, [&] {
+    cli::say_what_runs(run_.options, run_.plan, fmt::format("AES-{}-GCM", message.key_bits()),
+                       message.cipher(), threads);
+  });
+}
+
+std::unique_ptr<StreamTransform> OpenFile::make_stream(std::optional<SaltedHeader>& new_header) {
+  const Plan& plan = run_.plan;
+  const Clock::time_point start = Clock::now();
+  unsigned key_bits = plan.key_bits == 0 ? 256 : plan.key_bits;
+  std::unique_ptr<StreamTransform> stream;
+  if (plan.format == Format::raw) {
+    stream = run_.messages.raw(key_bits);
+  } else if (plan.verb == Verb::encrypt) {
+    new_header = SaltedHeader::random();
+    stream = run_.messages.salted(*new_header);
+  } else {
+    stream = run_.messages.salted(read_salted_header(*input_.source));
+  }
+  key_expansion_ = nanoseconds_since(start);
+  std::call_once(run_.what_runs, [&] {
+    cli::say_what_runs(run_.options, plan, fmt::format("{} AES-{}", mode_name(plan.mode), key_bits),
+                       stream->cipher(), stream->cipher().threads());
+  });
+  return stream;
+}
+
+// The secrets have been read by now: a message needs them.
+void OpenFile::check_contents() const {
+  const std::string& shown = job_.input.shown;
+  if (run_.options.remove && run_.known.may_be_in(version_.size)) {
+    run_.files.check_input_contents(job_.input);
+  }
+  if (destination_.descriptor) {
+    struct stat status = {};
+    if (fstat(*destination_.descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+      run_.files.check_output_contents(*destination_.descriptor, output_name(destination_.path),
+                                       shown);
+    }
+  } else if (destination_.exists) {
+    run_.files.check_target_contents(destination_.place, shown);
+  }
+}
+
+Sink& OpenFile::open_output(bool named) {
+  check_contents();
+  advise_if_it_cannot_rename(
+      [&] { output_ = open_sink(run_, job_, destination_, input_, temporary_, named); });
+  return *output_;
+}
+
+template <class Work>
+void OpenFile::advise_if_it_cannot_rename(const Work& work) const {
+  try {
+    work();
+  } catch (const CannotRename& error) {
+    const char* const advice =
+        run_.plan.verb == Verb::rekey
+            ? "rekey a copy elsewhere, and write its bytes into this file"
+            : "write into the file itself with -c > FILE, or elsewhere with -o";
+    throw IoError(fmt::format("{}: {}", error.what(), advice), error.code(), error.path());
+  }
+}
+
+Distributor::Names OpenFile::names() const {
+  Distributor::Names names;
+  if (positional() != nullptr) names.source = job_.input.shown;
+  if (const auto* file = dynamic_cast<const FileSink*>(output_.get())) {
+    names.sink = file->temporary();
+    names.shown = destination_.path;
+  }
+  return names;
+}
+
+void OpenFile::report_progress(std::uint64_t done) {
+  progress_(done - outcome_.processed);
+  outcome_.processed = done;
+}
+
+void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {
+  RunReport& report = outcome_.report;
+  report.device = cipher.device();
+  report.kernel = std::string(cipher.kernel());
+  const std::string fallback = cipher.fallback();
+  if (!fallback.empty()) {
+    report.fallback = fallback;
+    std::call_once(run_.fallback, [&] {
+      if (run_.options.quiet) return;
+      say(fmt::format("{} failed, and the CPU does the rest: {}", run_.plan.execution.device,
+                      fallback));
+    });
+  }
+  const PhaseTimes device = cipher.take_device_times();
+  PhaseTimes& timeline = report.timeline_ns.emplace(times);
+  timeline += device;
+  timeline.key_expansion += key_expansion_;
+  // Threads of the CPU count their waits for the GPU as kernel time: use the GPU's own time.
+  timeline.kernel = run_.plan.on_gpu && fallback.empty() ? device.kernel : times.kernel;
+}
+
+void OpenFile::report_copy(const PhaseTimes& times) {
+  RunReport& report = outcome_.report;
+  report.device = "cpu";
+  report.kernel.reset();
+  report.timeline_ns.emplace(times).key_expansion += key_expansion_;
+}
+
+void OpenFile::say_empty_last_segment() const {
+  if (run_.plan.format != Format::tink || !run_.options.verbose || run_.options.quiet) return;
+  say(
+      fmt::format("{}: the last segment is empty and follows a full one, which Tink reads but "
+                  "never writes",
+                  input_name(job_.input.shown)));
+}
+
+void OpenFile::check_input_after_error() const {
+  try {
+    throw;
+  } catch (const IntegrityError&) {
+    check_input();
+  } catch (const WrongKey&) {
+    check_input();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no other error hints at a change
+  }
+}
+
+void OpenFile::finish() {
+  if (auto* file = dynamic_cast<FileSink*>(output_.get()); file != nullptr) {
+    const struct stat* const replaced = run_.plan.verb == Verb::rekey ? &input_.status : nullptr;
+    FileOutcome::Committed committed = {version_, destination_.place, {}};
+    outcome_.commits = true;
+    advise_if_it_cannot_rename([&] {
+      committed.written = run_.files.commit(*file, destination_.place, destination_.path, replaced);
+    });
+    outcome_.committed = std::move(committed);
+  } else if (output_) {
+    output_->commit();
+  }
+  outcome_.report.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  outcome_.transferred = true;
+  add_if_memory_lasts([&] { say_done(); });
+}
+
+void OpenFile::say_done() const {
+  if (!run_.options.verbose || run_.options.quiet) return;
+  const RunReport& report = outcome_.report;
+  // Without the time for the key, which includes scrypt and the prompt.
+  const double seconds =
+      std::max(report.seconds - static_cast<double>(key_expansion_) * 1e-9, 1e-9);
+  const double rate = static_cast<double>(report.bytes) / seconds;
+  outcome_.messages.push_back(
+      fmt::format("{} -> {}: {} in {:.3f} s, {}", input_name(job_.input.shown),
+                  run_.plan.verb == Verb::verify  ? "intact"
+                  : run_.plan.verb == Verb::rekey ? "rekeyed"
+                                                  : output_name(destination_.path),
+                  format_amount(report.bytes), seconds, format_rate(rate)));
+}
+
+}  // namespace paraes::cli

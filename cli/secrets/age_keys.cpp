@@ -1,0 +1,75 @@
+#include "cli/secrets/age_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cli/run/report.hpp"
+#include "cli/terminal/progress.hpp"
+#include "cli/terminal/signals.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kdf.hpp"
+
+namespace paraes::cli {
+
+AgeProgram AgeKeys::program() const {
+  AgeProgram program;
+  program.on_message = [](std::string_view line) {
+    say(line.starts_with("age") ? std::string(line) : fmt::format("age: {}", line));
+  };
+  program.hidden_variables = hidden_;
+  program.on_process = ChildProgram::set;
+  return program;
+}
+
+const AgeKeys::RunKey& AgeKeys::of_new_messages() {
+  if (new_error_) std::rethrow_exception(new_error_);
+  if (!new_) {
+    const Progress::KeyActivity activity(Progress::KeyStep::reading);
+    const ChildProgram child;
+    try {
+      RunKey made;
+      made.key = SecretBytes(run_key_bytes);
+      random_bytes(made.key.span());
+      made.age_file = encrypt_with_age(program(), made.key.span(),
+                                       {.keys = keys_.recipients, .files = keys_.recipients_files});
+      new_ = std::move(made);
+    } catch (const Error&) {
+      new_error_ = std::current_exception();
+      throw;
+    }
+  }
+  return *new_;
+}
+
+void AgeKeys::load_identities() {
+  if (identities_) return;
+  identities_.emplace(keys_.identities);
+  identities_->add_to(known_, keys_.flag("identity"));
+}
+
+const SecretBytes& AgeKeys::of_header(Bytes header) {
+  const Bytes age_file = age_file_of(header);
+  Sha256 hash;
+  hash.add(age_file.data(), age_file.size());
+  const Sha256::Digest digest = hash.digest();
+  auto found = opened_.find(digest);
+  if (found == opened_.end()) {
+    const Progress::KeyActivity activity(Progress::KeyStep::reading);
+    const ChildProgram child;
+    load_identities();
+    Opened opened;
+    try {
+      opened.key = identities_->decrypt(program(), age_file);
+    } catch (const IoError&) {
+      throw;  // of the system: another attempt may succeed
+    } catch (const Error&) {
+      opened.error = std::current_exception();
+    }
+    found = opened_.emplace(digest, std::move(opened)).first;
+  }
+  if (found->second.error) std::rethrow_exception(found->second.error);
+  return found->second.key;
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,538 @@
+#include "cli/secrets/message_factory.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "cli/secrets/keys.hpp"
+#include "cli/terminal/progress.hpp"
+#include "cli/words/sizes.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kdf.hpp"
+
+namespace paraes::cli {
+namespace {
+
+// A thread that waits for the mutex has no key yet.
+class Lock {
+ public:
+  explicit Lock(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
+    if (lock_) return;
+    const Progress::KeyWait wait;
+    lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+// Reads up to `bytes` bytes.
+std::vector<std::uint8_t> read_start(Source& source, std::size_t bytes) {
+  std::vector<std::uint8_t> start(bytes);
+  start.resize(source.read(start));
+  return start;
+}
+
+// Reads up to `most` bytes with memory for as many as there are.
+std::vector<std::uint8_t> read_growing(Source& source, std::size_t most) {
+  std::vector<std::uint8_t> bytes;
+  std::size_t held = 0;
+  while (held == bytes.size() && held < most) {
+    bytes.resize(std::min(most, std::max<std::size_t>(2 * held, 65536)));
+    held += source.read(MutableBytes(bytes).subspan(held));
+  }
+  bytes.resize(held);
+  return bytes;
+}
+
+// A source whose first bytes were already read: it returns them again, then the rest.
+class PrefixedSource : public Source {
+ public:
+  PrefixedSource(std::vector<std::uint8_t> start, std::unique_ptr<Source> rest)
+      : start_(std::move(start)), rest_(std::move(rest)) {}
+
+  std::size_t read(MutableBytes buffer) override {
+    const std::size_t n = std::min(buffer.size(), start_.size() - used_);
+    std::copy_n(start_.begin() + static_cast<std::ptrdiff_t>(used_), n, buffer.begin());
+    used_ += n;
+    return n == buffer.size() ? n : n + rest_->read(buffer.subspan(n));
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override {
+    const auto rest = rest_->remaining();
+    return rest ? std::optional(*rest + start_.size() - used_) : std::nullopt;
+  }
+
+  void cancel() noexcept override { rest_->cancel(); }
+  void check_unchanged() const override { rest_->check_unchanged(); }
+
+ private:
+  std::vector<std::uint8_t> start_;
+  std::size_t used_ = 0;
+  std::unique_ptr<Source> rest_;
+};
+
+// Whether `sealed` is the whole segment `index` of a message with these parts. A segment that is
+// not full is the last one. The size of a full one does not tell: the end of the message may be
+// missing, or other bytes may follow it. Uses the CPU, because one segment is too little work for a
+// GPU.
+bool opens(const Message::Parts& parts, std::uint64_t index, Bytes sealed) {
+  if (sealed.size() < segment_tag_bytes) return false;
+  std::vector<std::uint8_t> plain(sealed.size() - segment_tag_bytes);
+  const SegmentCipher cipher(parts.secret.key.span(), parts.secret.base_nonce, parts.secret.nonces,
+                             {});
+  const std::uint64_t full =
+      parts.layout.sealed_offset(index + 1) - parts.layout.sealed_offset(index);
+  SegmentCipher::Segment segment{
+      .index = index, .last = sealed.size() < full, .in = sealed, .out = plain};
+  cipher.crypt(Direction::decrypt, {&segment, 1});
+  if (!segment.intact) {
+    segment.last = !segment.last;
+    cipher.crypt(Direction::decrypt, {&segment, 1});
+  }
+  secure_zero(plain.data(), plain.size());
+  return segment.intact;
+}
+
+// Whether the file has one of some dozens of its later segments from a message with these parts:
+// segments 1, 2, 4, 8, …, and as many counted from the end. Only damage to all of them hides a key.
+bool opens_later(const Message::Parts& parts, const PositionalSource& file) {
+  const SegmentLayout& layout = parts.layout;
+  const auto opens_at = [&](std::uint64_t index) {
+    const std::uint64_t begin = layout.sealed_offset(index);
+    std::vector<std::uint8_t> sealed(
+        static_cast<std::size_t>(std::min(file.size(), layout.sealed_offset(index + 1)) - begin));
+    sealed.resize(file.read_at(begin, sealed));
+    return opens(parts, index, sealed);
+  };
+  const std::uint64_t begin = layout.sealed_offset(1);
+  if (file.size() <= begin) return false;
+  const std::uint64_t later =
+      (file.size() - begin - 1) / (layout.segment_bytes + segment_tag_bytes) + 1;
+  if (later >= layout.max_segments) return false;
+  for (std::uint64_t n = 1; n <= later; n *= 2) {
+    if (opens_at(n) || opens_at(later + 1 - n)) return true;
+  }
+  return false;
+}
+
+// The memory of this machine in bytes; unlimited if that is unknown.
+std::uint64_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return std::numeric_limits<std::uint64_t>::max();
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+}
+
+// Throws InvalidArgument if a header asks for a higher cost of scrypt than is accepted. Offers to
+// accept it only if this machine could do it.
+void check_scrypt(unsigned asked, unsigned accepted) {
+  if (asked <= accepted) return;
+  std::string advice = "a damaged header, or an attack";
+  if (asked <= highest_scrypt_log2n) {
+    const std::uint64_t memory = std::uint64_t{1} << (asked + 10);
+    advice = memory < machine_memory()
+                 ? fmt::format(
+                       "--max-scrypt-log2n {} accepts it, which takes {} of memory, if you "
+                       "trust the source of the input",
+                       asked, format_size(memory))
+                 : format_size(memory) + " of memory are more than this machine has";
+  }
+  throw InvalidArgument(
+      fmt::format("the input asks for scrypt with N = 2^{}, but at most 2^{} is accepted: {}",
+                  asked, accepted, advice));
+}
+
+}  // namespace
+
+unsigned MessageFactory::key_bits() const {
+  const bool is_old = plan_.verb == Verb::rekey && keys_.role != KeyRole::rekey_to;
+  return is_old ? 0 : plan_.key_bits;
+}
+
+SecretReading MessageFactory::reading() const {
+  const bool programs = options_.keys.starts_programs() || options_.to.starts_programs();
+  return {.quiet = options_.quiet,
+          .stdin_is_taken = options_.reads_standard_input(programs) ||
+                            has_secret_on_stdin(options_.keys) || has_secret_on_stdin(options_.to),
+          .hidden_variables = options_.secret_variables()};
+}
+
+void MessageFactory::check_key_bits(std::size_t key_bytes) const {
+  const unsigned wanted = key_bits();
+  if (wanted == 0 || wanted == 8 * key_bytes) return;
+  throw InvalidArgument(
+      fmt::format("--key-bits {} contradicts the key, which is for AES-{}", wanted, 8 * key_bytes));
+}
+
+template <class Load>
+void MessageFactory::load_once(const Load& load) {
+  if (load_error_) std::rethrow_exception(load_error_);
+  const Progress::KeyActivity activity(Progress::KeyStep::reading);
+  try {
+    load();
+  } catch (const Error&) {
+    load_error_ = std::current_exception();
+    throw;
+  }
+}
+
+void MessageFactory::load_secrets() {
+  if (keys_.asks()) return;
+  const Lock lock(mutex_);
+  try {
+    switch (kind_) {
+      case SecretKind::key:
+        if (plan_.format == Format::tink) {
+          static_cast<void>(tink_keys());
+        } else {
+          static_cast<void>(key());
+        }
+        break;
+      case SecretKind::passphrase:
+        static_cast<void>(passphrase());
+        break;
+      case SecretKind::recipients:
+        if (!keys_.identities.empty()) age_.load_identities();
+        break;
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): see the declaration
+  }
+}
+
+const SecretBytes& MessageFactory::key() {
+  if (key_) return *key_;
+  load_once([&] {
+    const bool raw = plan_.format == Format::raw;
+    const bool xts = raw && plan_.mode == BlockMode::xts;
+    const KeyUse use = xts ? KeyUse::xts : raw ? KeyUse::block : KeyUse::segments;
+    key_ = load_key(keys_, use, reading());
+    known_.add_key(key_->span(), keys_.source());
+    // A Tink key may be longer than the keys derived from it.
+    if (plan_.format != Format::tink) check_key_bits(key_->size() / (xts ? 2 : 1));
+  });
+  return *key_;
+}
+
+const SecretBytes& MessageFactory::passphrase() {
+  if (passphrase_) return *passphrase_;
+  load_once([&] {
+    const auto rule =
+        plan_.format == Format::openssl ? PassphraseRule::openssl : PassphraseRule::whole;
+    passphrase_ = load_passphrase(keys_, rule, reading());
+    known_.add_passphrase(passphrase_->span(), keys_.source());
+  });
+  return *passphrase_;
+}
+
+const std::vector<TinkKey>& MessageFactory::tink_keys() {
+  if (tink_keys_) return *tink_keys_;
+  load_once([&] { tink_keys_ = load_tink_keys(); });
+  return *tink_keys_;
+}
+
+std::vector<TinkKey> MessageFactory::load_tink_keys() const {
+  const bool may_be_keyset = !keys_.given("key-hex");
+  KeyFile contents;
+  if (may_be_keyset) contents = read_key_or_keyset(keys_, reading());
+  std::vector<TinkKey> keys;
+  if (contents.is_keyset) {
+    if (plan_.tink_flags || plan_.key_bits != 0 || options_.given("--key-encoding")) {
+      throw InvalidArgument(
+          "a Tink keyset holds its own parameters: --segment-size, --tink-hash, --key-bits and "
+          "--key-encoding go with raw keys");
+    }
+    known_.add_text(contents.contents.span(), keys_.source());
+    keys = parse_tink_keyset(std::move(contents.contents), contents.name);
+  } else {
+    TinkKey key;
+    key.primary = true;
+    key.value = may_be_keyset ? decode_key_file(std::move(contents.contents), contents.name,
+                                                KeyUse::segments, keys_.key_encoding)
+                              : load_key(keys_, KeyUse::segments, reading());
+    key.parameters.segment_bytes = plan_.segment_bytes;
+    key.parameters.hash = plan_.tink_hash;
+    key.parameters.derived_key_bytes = plan_.key_bits == 0 ? key.value.size() : plan_.key_bits / 8;
+    if (key.parameters.derived_key_bytes > key.value.size()) {
+      throw InvalidArgument(fmt::format("--key-bits {} needs a longer key than {} bytes",
+                                        plan_.key_bits, key.value.size()));
+    }
+    keys.push_back(std::move(key));
+  }
+  for (const TinkKey& key : keys) known_.add_key(key.value.span(), keys_.source());
+  return keys;
+}
+
+const SecretBytes& MessageFactory::input_key(const Preface& preface) {
+  const std::pair<unsigned, ScryptInputs> id = {preface.key_bits,
+                                                {preface.scrypt_log2n, preface.kdf_salt}};
+  auto found = derived_.find(id);
+  if (found == derived_.end()) {
+    const SecretBytes& secret = passphrase();
+    const Progress::KeyActivity activity(Progress::KeyStep::deriving);
+    found = derived_.emplace(id, scrypt_input_key(preface, secret.span())).first;
+  }
+  return found->second;
+}
+
+Message MessageFactory::new_message() { return {new_parts(), plan_.execution}; }
+
+Message MessageFactory::open_message(std::unique_ptr<Source>& source) {
+  return {open_parts(source), plan_.execution};
+}
+
+Message::Parts MessageFactory::new_parts() {
+  switch (plan_.format) {
+    case Format::c2sp: {
+      const SecretBytes* secret = nullptr;
+      {
+        const Lock lock(mutex_);
+        secret = &key();
+      }
+      return new_c2sp_message(secret->span(), plan_.context);
+    }
+    case Format::tink: {
+      const TinkKey* primary = nullptr;
+      {
+        const Lock lock(mutex_);
+        primary = tink_keys().data();
+      }
+      return new_tink_message(primary->parameters, primary->value.span(), plan_.context);
+    }
+    default:
+      break;
+  }
+  return new_paraes();
+}
+
+Message::Parts MessageFactory::new_paraes() {
+  const unsigned bits = key_bits() == 128 ? 128 : 256;
+  if (kind_ == SecretKind::recipients) {
+    // An input key for each file: whoever gets that of one file cannot open the others.
+    SecretBytes own(bits / 8);
+    random_bytes(own.span());
+    const Wrapped wrapped = wrap_for_recipients(own.span());
+    return new_paraes_message(wrapped.preface, own.span(), plan_.context, wrapped.wrap);
+  }
+  const SecretBytes* secret = nullptr;
+  Preface preface;
+  {
+    const Lock lock(mutex_);
+    if (kind_ == SecretKind::key) {
+      secret = &key();
+      preface = Preface::for_key(secret->size());
+    } else {
+      // One salt for all files of a run: scrypt runs once, and each message still has its own key,
+      // since that comes from the message's own salt.
+      if (!new_preface_) {
+        static_cast<void>(passphrase());
+        new_preface_ = Preface::for_passphrase(bits, plan_.scrypt_log2n);
+      }
+      preface = *new_preface_;
+      secret = &input_key(preface);
+    }
+  }
+  return new_paraes_message(preface, secret->span(), plan_.context);
+}
+
+MessageFactory::Wrapped MessageFactory::wrap_for_recipients(Bytes input_key) {
+  const AgeKeys::RunKey* run_key = nullptr;
+  {
+    const Lock lock(mutex_);
+    run_key = &age_.of_new_messages();
+  }
+  Wrapped wrapped;
+  wrapped.preface = Preface::for_recipients(static_cast<unsigned>(8 * input_key.size()),
+                                            run_key->age_file.size());
+  wrapped.wrap = make_wrap(wrapped.preface, run_key->age_file, run_key->key.span(), input_key);
+  return wrapped;
+}
+
+std::vector<std::uint8_t> MessageFactory::header_for_recipients(const OpenHeader& old) {
+  const auto [preface, wrap] = wrap_for_recipients(old.input_key.span());
+  return header_with_wrap(old.parts.header, preface, wrap);
+}
+
+Message::Parts MessageFactory::open_parts(std::unique_ptr<Source>& source) {
+  switch (plan_.format) {
+    case Format::tink:
+      return open_tink(source);
+    case Format::c2sp: {
+      const SecretBytes* secret = nullptr;
+      {
+        const Lock lock(mutex_);
+        secret = &key();
+      }
+      return open_c2sp_message(read_start(*source, c2sp_header_bytes), secret->span(),
+                               plan_.context);
+    }
+    default:
+      return open_header(*source).parts;
+  }
+}
+
+std::vector<std::uint8_t> MessageFactory::read_header(Source& source) const {
+  std::vector<std::uint8_t> header = read_paraes_header(source);
+  if (plan_.format_named || looks_like_paraes(header)) return header;
+  if (plan_.verb == Verb::rekey) {
+    throw InvalidArgument(
+        "the input does not begin like a paraes message, and rekey takes no other format");
+  }
+  // Suggests the format that the file seems to have, but does not use it: an attacker who can
+  // replace a file must not be able to choose an unauthenticated format.
+  const bool verifies = plan_.verb == Verb::verify;
+  if (looks_salted(header)) {
+    throw InvalidArgument(fmt::format(
+        "the input begins with \"Salted__\", as `openssl enc` writes it; that format is not "
+        "authenticated, so {}",
+        verifies ? "there is nothing to verify" : "it must be named: --format openssl"));
+  }
+  throw InvalidArgument(fmt::format(
+      "the input does not begin like a paraes message; if it is in another format, name that: "
+      "--format {}",
+      verifies ? "c2sp or tink" : "c2sp, tink, raw or openssl"));
+}
+
+// The header never chooses between secrets: whoever can replace a file could choose, too.
+void MessageFactory::check_kind(const Preface& preface) const {
+  switch (preface.kdf) {
+    case Kdf::none:
+      if (kind_ == SecretKind::key) return;
+      throw InvalidArgument(
+          fmt::format("the input was encrypted with a key, not {}: use --key-file instead",
+                      kind_ == SecretKind::passphrase ? "with a passphrase" : "to recipients"));
+    case Kdf::scrypt:
+      if (kind_ == SecretKind::passphrase) return;
+      throw InvalidArgument(
+          fmt::format("the input was encrypted with a passphrase, not {}, use --passphrase-file, "
+                      "or nothing to be asked for the passphrase on a terminal",
+                      kind_ == SecretKind::key ? "with a key: instead of the key"
+                                               : "to recipients: instead of the identity"));
+    case Kdf::recipients:
+      if (kind_ == SecretKind::recipients) return;
+      throw InvalidArgument(
+          fmt::format("the input was encrypted to recipients, not with a {}: use --identity "
+                      "instead",
+                      kind_ == SecretKind::key ? "key" : "passphrase"));
+  }
+}
+
+MessageFactory::OpenHeader MessageFactory::open_header(Source& source) {
+  const std::vector<std::uint8_t> header = read_header(source);
+  OpenHeader opened;
+  Preface& preface = opened.preface;
+  preface = Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
+  check_kind(preface);
+  const SecretBytes* secret = nullptr;
+  {
+    const Lock lock(mutex_);
+    if (preface.kdf == Kdf::none) {
+      secret = &key();
+    } else if (key_bits() != 0 && key_bits() != preface.key_bits) {
+      throw InvalidArgument(fmt::format("--key-bits {} contradicts the header, which is for AES-{}",
+                                        key_bits(), preface.key_bits));
+    } else if (preface.kdf == Kdf::scrypt) {
+      check_scrypt(preface.scrypt_log2n, plan_.max_scrypt_log2n);
+      secret = &input_key(preface);
+    } else {
+      // Before age runs, and perhaps asks: an impossible size needs no key.
+      const auto* const file = dynamic_cast<const PositionalSource*>(&source);
+      if (file != nullptr && !plan_.salvage) {
+        static_cast<void>(c2sp_layout(header.size()).extent_of(file->size()));
+      }
+      secret = &age_.of_header(header);
+    }
+  }
+  if (preface.kdf == Kdf::recipients) {
+    opened.input_key = open_slot(header, secret->span());
+    secret = &opened.input_key;
+  }
+  opened.parts = open_paraes_message(header, secret->span(), plan_.context);
+  return opened;
+}
+
+Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
+  const std::vector<TinkKey>* keys = nullptr;
+  {
+    const Lock lock(mutex_);
+    keys = &tink_keys();
+  }
+  std::vector<std::uint8_t> header = read_start(*source, 1);
+  std::vector<const TinkKey*> fitting;
+  for (const TinkKey& key : *keys) {
+    if (!header.empty() && key.parameters.header_bytes() == header[0]) fitting.push_back(&key);
+  }
+  // If no key fits, the error comes from opening with the first one.
+  if (fitting.empty()) fitting.push_back(keys->data());
+  const std::vector<std::uint8_t> more =
+      read_start(*source, fitting[0]->parameters.header_bytes() - 1);
+  header.insert(header.end(), more.begin(), more.end());
+  const auto open = [&](const TinkKey& key) {
+    return open_tink_message(key.parameters, header, key.value.span(), plan_.context);
+  };
+  if (fitting.size() == 1) return open(*fitting[0]);
+
+  // Several keys fit the header: only segment 0 tells which one it is.
+  std::uint64_t most = 0;
+  for (const TinkKey* key : fitting) most = std::max(most, key->parameters.segment_bytes);
+  const auto* file = dynamic_cast<const PositionalSource*>(source.get());
+  most -= header.size();
+  std::vector<std::uint8_t> start;
+  if (file != nullptr) {
+    const std::uint64_t rest = file->size() - std::min<std::uint64_t>(file->size(), header.size());
+    start.resize(static_cast<std::size_t>(std::min(most, rest)));
+    start.resize(file->read_at(header.size(), start));
+  } else {
+    start = read_growing(*source, static_cast<std::size_t>(most));
+  }
+  const auto has_first = [&](const Message::Parts& parts) {
+    const std::uint64_t full = parts.layout.first_bytes + segment_tag_bytes;
+    return opens(parts, 0, Bytes(start).first(std::min<std::size_t>(start.size(), full)));
+  };
+  const auto find = [&](const auto& fits) -> std::optional<Message::Parts> {
+    for (const TinkKey* key : fitting) {
+      Message::Parts parts = open(*key);
+      if (fits(parts)) return parts;
+    }
+    return std::nullopt;
+  };
+  std::optional<Message::Parts> found = find(has_first);
+  if (!found && file != nullptr) {
+    start = {};  // it may have 2 GiB
+    found = find([&](const Message::Parts& parts) { return opens_later(parts, *file); });
+  }
+  if (file == nullptr)
+    source = std::make_unique<PrefixedSource>(std::move(start), std::move(source));
+  return found ? std::move(*found) : open(*fitting[0]);
+}
+
+std::unique_ptr<StreamTransform> MessageFactory::raw(unsigned& key_bits) {
+  const Lock lock(mutex_);
+  const SecretBytes& secret = key();
+  key_bits = static_cast<unsigned>(8 * secret.size() / (plan_.mode == BlockMode::xts ? 2 : 1));
+  RawOptions raw;
+  raw.mode = plan_.mode;
+  raw.key = secret.span();
+  raw.iv = plan_.iv;
+  raw.padding = plan_.padding;
+  raw.unit_bytes = plan_.unit_bytes;
+  raw.execution = plan_.execution;
+  return raw_stream(plan_.direction(), raw);
+}
+
+std::unique_ptr<StreamTransform> MessageFactory::salted(const SaltedHeader& header) {
+  const Lock lock(mutex_);
+  SaltedOptions salted;
+  salted.mode = plan_.mode;
+  if (plan_.key_bits != 0) salted.key_bits = plan_.key_bits;
+  salted.iterations = plan_.iterations;
+  salted.execution = plan_.execution;
+  const SecretBytes& secret = passphrase();
+  const Progress::KeyActivity activity(Progress::KeyStep::deriving);
+  return salted_stream(plan_.direction(), header, secret.span(), salted);
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,133 @@
+#include "cli/verbs/app.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+#include "cli/arguments/arguments.hpp"
+#include "cli/run/report.hpp"
+#include "cli/secrets/keys.hpp"
+#include "cli/terminal/core_dumps.hpp"
+#include "cli/terminal/signals.hpp"
+#include "cli/words/help.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kdf.hpp"
+#include "paraes/version.hpp"
+
+namespace paraes::cli {
+namespace {
+
+// The text of CLI11 without the empty lines at its end.
+std::string help_text(const CLI::App& app, const std::string& parent) {
+  std::string text = app.help(parent);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, std::string_view only,
+                                   int& status) {
+  auto app = std::make_unique<CLI::App>(executable.summary, executable.name);
+  app->formatter(make_help_formatter());
+  app->set_version_flag("-V,--version", version(), "Print the version.");
+  app->set_help_flag("-h,--help", "Print this help.");
+  for (const VerbEntry& verb : executable.verbs) {
+    if (only.empty() || verb.name == only) verb.add(*app, status);
+  }
+  if (only.empty()) {
+    app->add_subcommand(version_verb, "Prints the version.");
+    app->add_subcommand(help_verb, "Prints the help of a verb.")
+        ->add_option("VERB", "The verb to explain (default: all, in a line each).");
+  }
+  for (CLI::App* verb : app->get_subcommands({})) verb->group("Verbs");
+  // Now that the verbs are there: they would inherit it.
+  app->footer(executable.footer);
+  // At most one verb: after it, the name of a verb is a FILE.
+  app->require_subcommand(0, 1);
+  return app;
+}
+
+namespace {
+
+struct ReadCommand {
+  std::unique_ptr<CLI::App> app;
+  Arguments arguments;
+};
+
+ReadCommand read_command(int argc, char** argv, const ExecutableInfo& executable, int& status) {
+  // Building the flags of all verbs would take most of the time of a small file. Only help and
+  // errors need the others.
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  for (const VerbEntry& verb : executable.verbs) {
+    if (verb.name != first) continue;
+    ReadCommand command{make_app(executable, first, status), {}};
+    try {
+      command.arguments = read_arguments(*command.app, argc, argv);
+      return command;
+    } catch (const InvalidArgument&) {  // reported below, with what the other verbs have
+    }
+  }
+  ReadCommand command{make_app(executable, {}, status), {}};
+  command.arguments = read_arguments(*command.app, argc, argv);
+  return command;
+}
+
+// Unless the first argument is a verb that has none.
+bool may_have_secrets(int argc, char** argv, const ExecutableInfo& executable) {
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  return std::none_of(executable.verbs.begin(), executable.verbs.end(), [&](const VerbEntry& verb) {
+    return verb.name == first && !verb.has_secrets;
+  });
+}
+
+}  // namespace
+
+int run_guarded(const std::function<int()>& run) {
+  try {
+    reserve_standard_descriptors();
+    install_signal_handlers();
+    install_terminate_handler();
+    // A core dump could contain keys and plaintext from the stack.
+    forbid_core_files();
+    ignore_openssl_configuration();
+    const int status = run();
+    // Output that is lost to a full disk or a closed pipe must not look like success.
+    if (std::fflush(stdout) != 0) {
+      say("standard output: cannot write it");
+      return exit_failed;
+    }
+    return status;
+  } catch (const std::exception& error) {
+    return say_error(error);
+  }
+}
+
+int run_app(int argc, char** argv, const ExecutableInfo& executable) {
+  int status = exit_done;
+  // Before the first secret, which is in the arguments.
+  if (executable.hides_memory && may_have_secrets(argc, argv, executable)) hide_memory();
+  stash_key_hex(argc, argv);
+  auto [app, arguments] = read_command(argc, argv, executable, status);
+  if (arguments.help != nullptr) {
+    print_line(stdout,
+               help_text(*arguments.help, arguments.help == app.get() ? "" : executable.name));
+    return exit_done;
+  }
+  if (arguments.version) {
+    print_line(stdout, executable.name + " " + version());
+    return exit_done;
+  }
+  std::reverse(arguments.words.begin(), arguments.words.end());  // as CLI11 expects them
+  try {
+    app->parse(std::move(arguments.words));
+  } catch (const CLI::ParseError& error) {
+    throw InvalidArgument(error.what());  // a value that does not fit
+  }
+  return status;
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,43 @@
+// The main function that the executables paraes and paraes-mpi share.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/arguments/cli11_fwd.hpp"
+
+namespace paraes::cli {
+
+// One of the functions of verbs.hpp: adds the verb `name`, whose callback stores the exit status in
+// `status`.
+struct VerbEntry {
+  std::string name;
+  std::function<void(CLI::App& app, int& status)> add;
+  bool has_secrets = true;  // it may handle keys or passphrases
+};
+
+struct ExecutableInfo {
+  std::string name;
+  std::string summary;           // the first line of --help
+  std::string footer;            // the last lines of --help
+  std::vector<VerbEntry> verbs;  // in the order of --help
+  // Whether it hides its memory before a verb that has secrets: see core_dumps.hpp.
+  bool hides_memory = true;
+};
+
+// The parser with the verb named `only`, or with all verbs if `only` is empty. `status` is where
+// the verb's callback stores the exit status.
+[[nodiscard]] std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable,
+                                                 std::string_view only, int& status);
+
+// All that a main function does: calls `run`, prints its errors and returns the exit status. Memory
+// may run out in `run`, but not where it is made: a function object of up to 16 bytes needs none.
+[[nodiscard]] int run_guarded(const std::function<int()>& run);
+
+// Parses the flags, runs the verb and returns the exit status. For run_guarded: throws errors.
+[[nodiscard]] int run_app(int argc, char** argv, const ExecutableInfo& executable);
+
+}  // namespace paraes::cli

@@ -1,0 +1,190 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "bench/bench.hpp"
+#include "bench/harness/random.hpp"
+#include "cli/run/report.hpp"
+#include "cli/verbs/verbs.hpp"
+#include "cli/words/numbers.hpp"
+#include "cli/words/sizes.hpp"
+#include "paraes/error.hpp"
+#include "src/core/system/process.hpp"
+
+namespace paraes::cli {
+namespace {
+
+struct Flags {
+  bench::AxisTexts axes;
+  bench::Options options;
+  std::optional<unsigned> samples;  // --quick sets another default
+  bool quick = false;
+  bool no_overlap = false;
+  std::string folder;
+};
+
+constexpr const char* description = R"(
+Samples of all rows of one size are interleaved at random. Every row is verified against OpenSSL
+after it is timed; a wrong one makes the exit status 1. Rows that cannot run are listed with the
+reason.
+)";
+constexpr const char* bench_examples = R"(
+Examples:
+  paraes bench --quick
+  paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --json report.json
+  paraes bench --mode ctr --size 1MiB --rivals openssl-evp,ipsec-mb,memcpy
+  paraes bench --mode ctr --size 1GiB --threads 1,0 --in-place no,yes
+  paraes bench --mode gcm --size 64KiB --message 64,1KiB --keys one,each
+  paraes bench --device cpu,cuda:0 --scope memory,transfer --mode ctr
+  paraes bench --scope file --format raw --mode ctr --rivals openssl-enc,cp
+  paraes bench --scope file --device cpu,cuda:0 --size 64MiB,1GiB -T 0)";
+
+void check_machine(const std::string& name) {
+  constexpr std::size_t most = 64;
+  if (!name.empty() && name.size() <= most && printable(name) == name) return;
+  throw InvalidArgument("--machine: a name has 1 to 64 bytes of printable text");
+}
+
+int bench_verb(Flags flags, const CLI::App& verb, const BenchOverrides& overrides) {
+  // A bare --in-place means yes.
+  if (verb.count("--in-place") > 0 && flags.axes.in_place.empty()) flags.axes.in_place = "yes";
+  if (verb.count("--seed") == 0) flags.options.seed = bench::random_seed();
+  if (verb.count("--machine") > 0) check_machine(flags.options.machine);
+  if (flags.quick) bench::make_quick(flags.axes, flags.options);
+  if (flags.samples) flags.options.settings.samples = *flags.samples;
+  bench::Axes axes = bench::parse_axes(flags.axes, {parse_size, parse_number});
+  axes.overlap = !flags.no_overlap;
+  axes.folder = flags.folder;
+  axes.program = system::executable_path();
+  if (overrides.run) return overrides.run(axes, flags.options);
+  return bench::run(bench::make_plan(axes), flags.options, stdout, stderr);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
+  CLI::App* verb =
+      app.add_subcommand("bench", "Measures kernels, and other implementations beside them.");
+  auto flags = std::make_shared<Flags>();
+  bench::AxisTexts& axes = flags->axes;
+  bench::Settings& settings = flags->options.settings;
+
+  const char* group = bench_axes_group;
+  const auto axis = [&](const char* name, std::string& text, std::string values, const char* help) {
+    return verb->add_option(name, text, help)->type_name(std::move(values))->group(group);
+  };
+  const auto words = [](const char* name) {
+    return fmt::format("{}", fmt::join(bench::axis_words(name), ","));
+  };
+  axis("--device", axes.device, "cpu,cuda:N,...",
+       "Where to compute: cpu (default) and GPUs, named as for encrypt.");
+  axis("--kernel", axes.kernel, "auto,NAME,...", "Implementations of AES (default: auto).");
+  axis("--mode", axes.mode, words("--mode"), "Modes (default: all that the scope has).");
+  axis("--key-bits", axes.key_bits, words("--key-bits"), "Sizes of the AES key (default: 128).");
+  axis("--direction", axes.direction, words("--direction"), "Directions (default: both).");
+  axis("-T,--threads", axes.threads, "N,...",
+       "Numbers of CPU threads; 0 is all cores (default: 1).");
+  axis("--executor", axes.executor, words("--executor"),
+       "memory scope: use threads of the library (default) or of OpenMP.");
+  axis(
+      "--size", axes.size, "SIZE,...",
+      "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "
+      "file: 64MiB).");
+  // Ranks share one message.
+  if (!overrides.run) {
+    axis("--message", axes.message, "SIZE,...",
+         "memory scope, GCM on the CPU: cut the size into many messages of so many bytes, computed "
+         "in one call (default: whole, which is one).");
+    axis("--keys", axes.keys, words("--keys"),
+         "With --message: one key for all messages (default), or each its own.");
+  }
+  axis("--scope", axes.scope, words("--scope"),
+       "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
+       "memory).");
+  axis("--in-place", axes.in_place, words("--in-place"),
+       "Output over the input (default: no; bare: yes).")
+      ->expected(0, 1);
+  axis("--format", axes.format, words("--format"), "Formats of the file scope (default: paraes).");
+  axis("--key-expansion", axes.key_expansion, words("--key-expansion"),
+       "Where keys for GPUs are expanded (default: host).");
+  axis(
+      "--group-threads", axes.group_threads, "N,...",
+      "memory and transfer scope: threads of a group (block) of the GPU's kernels, multiples of 32 "
+      "up to 1024 (default: the kernel's choice).");
+  verb->add_option(
+          "--gpu-tuning", axes.gpu_tunings,
+          "memory and transfer scope: how a GPU works: streams=N, launch=SIZE, tables=N "
+          "(ttable), groups=N (in a multiprocessor), ghash=tensor or ghash=scalar (without "
+          "tensor cores). May be given several times (default: paraes's own choice).")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false)
+      ->group(group);
+  axis("--transfer", axes.transfer, words("--transfer"),
+       "How data gets to a GPU (default: staged).");
+  axis("--rivals", axes.rivals, "NAME,...",
+       "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "
+       "stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: pinned-copy "
+       "(default); files: openssl-enc (default), age, cp, copy-threads; none.");
+
+  // Rivals do not run on ranks.
+  if (!overrides.run) {
+    verb->add_option("--rival", axes.own_rivals,
+                     "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "
+                     "be given several times. docs/benchmarking.md has an example.")
+        ->type_name("NAME=FILE")
+        ->allow_extra_args(false)
+        ->group(group);
+  }
+
+  group = "Sampling";
+  add_number(*verb, "--samples", flags->samples, {1, 100000},
+             "Minimum number of samples per row (default: 31).")
+      ->group(group);
+  add_decimal(*verb, "--min-time", settings.min_seconds, 0, 86400,
+              "Minimum seconds of timed work per row; measuring a GPU's energy takes 2.")
+      ->type_name("S")
+      ->group(group);
+  add_number(*verb, "--warmup", settings.warmup, {0, 100000},
+             "Untimed calls per row (default: 1; 0 where a call takes a second or more).")
+      ->group(group);
+  add_number(*verb, "--seed", flags->options.seed, {},
+             "Seed for the order of the samples (default: random).")
+      ->group(group);
+  verb->add_option("--unit", axes.unit,
+                   "Size of an XTS data unit; 0 is the whole message (default: 4KiB).")
+      ->type_name("SIZE")
+      ->group(group);
+  verb->add_flag("--no-overlap", flags->no_overlap,
+                 "Run the phases (read, compute, write) one after another.")
+      ->group(group);
+  verb->add_option("--dir", flags->folder,
+                   "Folder for the files (default: $TMPDIR, else /dev/shm, else /tmp).")
+      ->type_name("DIR")
+      ->group(group);
+
+  group = "Output";
+  verb->add_flag("--quick", flags->quick, "A short run: every kernel in CTR and GCM, with 1 MiB.")
+      ->group(group);
+  verb->add_flag("--list", flags->options.list, "Print the rows without running them.")
+      ->group(group);
+  verb->add_option("--json", flags->options.json, "Write the report; - is standard output.")
+      ->type_name("FILE")
+      ->group(group);
+  verb->add_option("--machine", flags->options.machine,
+                   "Name of this machine in the report, up to 64 bytes.")
+      ->type_name("NAME")
+      ->group(group);
+
+  if (overrides.add_options) overrides.add_options(*verb);
+  verb->footer(description + (overrides.examples.empty() ? bench_examples : overrides.examples));
+  verb->callback(
+      [flags, verb, &status, overrides] { status = bench_verb(*flags, *verb, overrides); });
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,116 @@
+// encrypt, decrypt and verify, which share their flags.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/run/batch.hpp"
+#include "cli/verbs/verbs.hpp"
+
+namespace paraes::cli {
+namespace {
+
+constexpr const char* encrypt_text = R"(
+Without a key or recipients, paraes asks for a passphrase. Without FILE it reads standard input,
+unless that is a terminal.
+
+Recipients are public keys of age or SSH: each of them can decrypt, with its identity (private key)
+and `paraes decrypt -i`. They go with the format paraes, and need the program age.
+
+The formats paraes, c2sp and tink are authenticated: decrypt rejects a file that was changed. The
+formats raw and openssl are not: changes go unnoticed.
+
+With several FILEs or -r, -o names a folder. --exclude '*.o' skips files by name, --exclude /sub/a
+skips a path below the named folder, and --exclude cache/ skips folders. A run never encrypts or
+overwrites the files that hold its key or passphrase, not even with -f.
+
+Sizes take K M G T or KiB MiB GiB TiB (binary), and kB MB GB TB (decimal). SIGUSR1 prints the progress.
+)";
+// paraes-mpi has its own, because it knows no descriptors but the standard ones.
+constexpr const char* encrypt_examples = R"(
+/dev/stdin, /dev/stdout, /dev/fd/3 and the shell's <(...) and >(...) are open descriptors, which are
+read and written where they are. These, named pipes and devices need no -f.
+
+Examples:
+  paraes encrypt big.tar                 asks for a passphrase
+  paraes encrypt --key-file my.key big.tar
+  paraes encrypt --recipients-file team.txt big.tar
+  paraes encrypt -r -k my.key -o backup photos letters
+  paraes encrypt -r --rm -k my.key --exclude my.key .
+  tar c dir | paraes encrypt -k my.key > dir.tar.paes
+  paraes encrypt --format tink -k keyset.json big.tar
+  paraes encrypt --format raw --mode ctr -k my.key --iv-hex $IV big.bin)";
+
+constexpr const char* decrypt_text = R"(
+The formats paraes, c2sp and tink are authenticated: an output file appears only if the whole input
+is intact. Pipes receive each segment once it is verified; check the exit status. In a pipeline such
+as `paraes decrypt -c FILE | paraes encrypt`, only `set -o pipefail` shows that decrypt failed;
+without it, a damaged file becomes a valid, shorter one. The formats raw and openssl are not
+authenticated: changes go unnoticed.
+
+--offset and --length decrypt a range of the plaintext, in the formats paraes, c2sp and tink: only
+its segments are read and authenticated. They need a file as input, and not a pipe. Without --length
+the range ends with the plaintext.
+
+Sizes, also those of --offset and --length, take K M G (binary), KiB MiB GiB, and decimal kB MB GB.
+Without FILE, standard input is read, unless it is a terminal.
+)";
+constexpr const char* decrypt_examples = R"(
+-o /dev/stdout, -o /dev/fd/3 and the shell's >(...) write to open descriptors where they are. These,
+named pipes and devices need no -f.
+
+Examples:
+  paraes decrypt big.tar.paes            asks for the passphrase
+  paraes decrypt -i me.txt secrets.tar.paes
+  paraes decrypt -k my.key < dir.tar.paes | tar x
+  paraes decrypt -r -k my.key -o restored backup
+  paraes decrypt -k my.key --offset 1MiB --length 64K -o part big.tar.paes
+  paraes decrypt -k my.key --salvage damaged.paes
+  paraes decrypt --format openssl --passphrase-file pw -o notes notes.enc)";
+
+constexpr const char* verify_text = R"(
+Authenticates whole files and writes nothing. Without FILE, standard input is read, unless it is a
+terminal. The exit status is 0 if the files are intact, 4 if a file is not, 5 if the key, passphrase,
+identity or context is wrong or the header is damaged, and 3 if some of several files failed.
+)";
+constexpr const char* verify_examples = R"(
+Examples:
+  paraes verify -k my.key big.tar.paes
+  paraes verify -r -k my.key backup
+  paraes verify -k my.key < big.tar.paes)";
+
+void add_verb(CLI::App& app, int& status, const CryptOverrides& overrides, Verb verb,
+              const char* summary, const char* text, const char* examples) {
+  CLI::App* verb_app = app.add_subcommand(verb_name(verb), summary);
+  // Shared with the callback, which runs after this function has returned.
+  const auto options = std::make_shared<CryptOptions>();
+  add_crypt_options(*verb_app, *options, verb);
+  if (overrides.add_options) overrides.add_options(*verb_app);
+  verb_app->footer(text + (overrides.examples.empty() ? examples : overrides.examples));
+  verb_app->callback([options, verb, &status, run = overrides.run] {
+    options->output.path_given = options->given("--output");
+    look_at_output(options->output);
+    default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
+    status = run ? run(*options, verb) : run_batch(*options, verb, nullptr);
+  });
+}
+
+}  // namespace
+
+void add_encrypt(CLI::App& app, int& status, const CryptOverrides& overrides) {
+  add_verb(app, status, overrides, Verb::encrypt, "Encrypts files or a pipe.", encrypt_text,
+           encrypt_examples);
+}
+
+void add_decrypt(CLI::App& app, int& status, const CryptOverrides& overrides) {
+  add_verb(app, status, overrides, Verb::decrypt, "Decrypts files or a pipe.", decrypt_text,
+           decrypt_examples);
+}
+
+void add_verify(CLI::App& app, int& status, const CryptOverrides& overrides) {
+  add_verb(app, status, overrides, Verb::verify, "Authenticates files and writes nothing.",
+           verify_text, verify_examples);
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,53 @@
+#include "cli/verbs/executable.hpp"
+
+#include "cli/verbs/verbs.hpp"
+
+namespace paraes::cli {
+namespace {
+
+constexpr const char* paraes_footer = R"(
+Examples:
+  paraes encrypt backup.tar          asks for a passphrase
+  paraes decrypt backup.tar.paes
+  paraes keygen -o my.key
+  paraes encrypt -k my.key -r photos
+  paraes verify -k my.key -r photos
+  tar c dir | paraes encrypt -k my.key > dir.tar.paes
+  paraes devices
+
+`paraes VERB --help` or `paraes help VERB` says more about each verb.
+
+Exit status:
+  0              done
+  1              input/output, device or internal error
+  2              usage or refusal, or nothing was found
+  3              some of several files failed, or --salvage lost something
+  4              the data is not intact
+  5              wrong key, passphrase, identity or context, or a damaged header
+  129, 130, 143  ended by SIGHUP, SIGINT or SIGTERM
+  141            closed pipe)";
+
+}  // namespace
+
+ExecutableInfo paraes_executable() {
+  return {
+      .name = "paraes",
+      .summary = "Encrypts and decrypts with AES, as fast as this machine can.",
+      .footer = paraes_footer,
+      .verbs =
+          {
+              {"encrypt", [](CLI::App& app, int& status) { add_encrypt(app, status, {}); }},
+              {"decrypt", [](CLI::App& app, int& status) { add_decrypt(app, status, {}); }},
+              {"verify", [](CLI::App& app, int& status) { add_verify(app, status, {}); }},
+              {"rekey", add_rekey},
+              {"info", add_info},
+              {"keygen", add_keygen},
+              {"devices", add_devices, false},
+              {"bench", [](CLI::App& app, int& status) { add_bench(app, status, {}); }, false},
+              {"tune", add_tune, false},
+              {"lab", [](CLI::App& app, int&) { add_lab(app); }, false},
+          },
+  };
+}
+
+}  // namespace paraes::cli

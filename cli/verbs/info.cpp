@@ -1,0 +1,288 @@
+// info: shows what the header of an encrypted file says, without its key.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/files/input.hpp"
+#include "cli/plan/plan.hpp"
+#include "cli/run/report.hpp"
+#include "cli/secrets/age_keys.hpp"
+#include "cli/verbs/verbs.hpp"
+#include "cli/words/sizes.hpp"
+#include "paraes/error.hpp"
+#include "paraes/recipients.hpp"
+
+namespace paraes::cli {
+namespace {
+
+struct Info {
+  Format format = Format::paraes;
+  unsigned key_bits = 0;
+  std::optional<Preface> preface;
+  SegmentLayout layout;
+  std::optional<std::uint64_t> sealed_bytes;  // unknown for a pipe
+  std::optional<SegmentLayout::Extent> extent;
+  // Of a message with recipients.
+  std::vector<AgeStanza> stanzas;
+  std::size_t age_file_bytes = 0;
+  std::optional<bool> opens;  // whether --identity opens it, if one was given
+  std::string why_not;
+  bool needs_context = false;  // --identity opens the slot, but the message needs a context
+};
+
+Plan plan_of(const CryptOptions& options) {
+  if (options.inputs.empty()) throw InvalidArgument(why_no_input(options, Verb::info));
+  Plan plan;
+  plan.format = parse_format(options);
+  if (!is_authenticated(plan.format)) {
+    throw InvalidArgument(fmt::format("--format {} has no header to show", options.format));
+  }
+  check_secret_source(
+      options.keys, options.format,
+      {.key = true, .passphrase = true, .recipients = plan.format == Format::paraes},
+      options.reads_standard_input(false));
+  parse_tink(options, plan);
+  if (options.given("--key-bits")) {
+    if (plan.format == Format::paraes) {
+      throw InvalidArgument(
+          "--key-bits goes with --format c2sp and tink; a paraes header holds the size");
+    }
+  }
+  return plan;
+}
+
+bool opens_without_context(Bytes header, Bytes input_key) {
+  try {
+    static_cast<void>(open_paraes_message(header, input_key, {}));
+    return true;
+  } catch (const WrongKey&) {
+    return false;
+  }
+}
+
+void look_for_recipients(const CryptOptions& options, Bytes header, Info& info) {
+  if (info.preface->kdf != Kdf::recipients) {
+    if (options.keys.kind() != SecretKind::recipients) return;
+    throw InvalidArgument(
+        "the input has no recipients, so no identity opens it: leave --identity out");
+  }
+  const Bytes age_file = age_file_of(header);
+  info.stanzas = parse_age_header(age_file);
+  info.age_file_bytes = age_file.size();
+  if (options.keys.kind() != SecretKind::recipients) return;
+  try {
+    KnownSecrets none;  // nothing is replaced or removed
+    AgeKeys keys(options.keys, options.secret_variables(), none);
+    const SecretBytes input_key = open_slot(header, keys.of_header(header).span());
+    info.opens = true;
+    info.needs_context = !opens_without_context(header, input_key.span());
+  } catch (const WrongKey& error) {
+    info.opens = false;
+    info.why_not = error.what();
+  }
+}
+
+void look_at_paraes(const CryptOptions& options, Source& source, Info& info) {
+  const std::vector<std::uint8_t> header = read_paraes_header(source);
+  if (!options.given("--format") && !looks_like_paraes(header)) {
+    throw InvalidArgument(
+        "the input does not begin like a paraes message; name c2sp or tink with --format (raw and "
+        "openssl have no header to show)");
+  }
+  info.preface = Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
+  info.key_bits = info.preface->key_bits;
+  info.layout = c2sp_layout(paraes_header_bytes + info.preface->wrap_bytes);
+  look_for_recipients(options, header, info);
+}
+
+Info look(const CryptOptions& options, const Plan& plan, const std::string& name) {
+  const Input input = open_input(options.inputs[0], name);
+  Info info;
+  info.format = plan.format;
+  info.sealed_bytes = input.source->remaining();
+  if (plan.format == Format::paraes) {
+    look_at_paraes(options, *input.source, info);
+  } else if (plan.format == Format::c2sp) {
+    info.key_bits = options.key_bits;
+    info.layout = c2sp_layout();
+  } else {
+    std::array<std::uint8_t, 1> start{};
+    const bool empty = input.source->read(start) == 0;
+    TinkParameters parameters;
+    parameters.segment_bytes = plan.segment_bytes;
+    const unsigned length = empty ? 0 : start[0];
+    if (length != 24 && length != 40) {
+      throw IntegrityError(
+          fmt::format("the input is not a Tink stream: its first byte says that the header has {} "
+                      "bytes",
+                      length));
+    }
+    parameters.derived_key_bytes = length - 8;
+    info.key_bits = 8 * (length - 8);
+    if (options.given("--key-bits") && options.key_bits != info.key_bits) {
+      throw InvalidArgument(fmt::format("--key-bits {} contradicts the header, which is for AES-{}",
+                                        options.key_bits, info.key_bits));
+    }
+    info.layout = tink_layout(parameters);
+  }
+  if (info.sealed_bytes) info.extent = info.layout.extent_of(*info.sealed_bytes);
+  return info;
+}
+
+const char* kdf_name(Kdf kdf) {
+  switch (kdf) {
+    case Kdf::none:
+      return "none";
+    case Kdf::scrypt:
+      return "scrypt";
+    case Kdf::recipients:
+      break;
+  }
+  return "recipients";
+}
+
+// The first argument of an SSH stanza is the tag of its key: four bytes of a hash.
+bool has_tag(const AgeStanza& stanza) {
+  return stanza.type.starts_with("ssh-") && !stanza.arguments.empty();
+}
+
+std::string as_json(const CryptOptions& options, const Info& info) {
+  const bool scrypt = info.preface && info.preface->kdf == Kdf::scrypt;
+  // A field that is unknown, or that the format does not have, stays null.
+  nlohmann::ordered_json object;
+  object["input"] = options.inputs[0];
+  object["format"] = format_name(info.format);
+  object["version"] = nullptr;
+  object["cipher"] =
+      info.key_bits == 0 ? std::string("AES-GCM") : fmt::format("AES-{}-GCM", info.key_bits);
+  object["kdf"] = nullptr;
+  object["scrypt_log2n"] = nullptr;
+  object["header_bytes"] = info.layout.header_bytes;
+  object["segment_bytes"] = info.layout.segment_bytes;
+  object["bytes"] = nullptr;
+  object["plain_bytes"] = nullptr;
+  object["segments"] = nullptr;
+  if (info.preface) {
+    object["version"] = 1;
+    object["kdf"] = kdf_name(info.preface->kdf);
+  }
+  if (scrypt) object["scrypt_log2n"] = info.preface->scrypt_log2n;
+  if (info.sealed_bytes) object["bytes"] = *info.sealed_bytes;
+  if (info.extent) {
+    object["plain_bytes"] = info.extent->plain_bytes;
+    object["segments"] = info.extent->segments;
+  }
+  if (info.preface && info.preface->kdf == Kdf::recipients) {
+    object["wrap_bytes"] = info.preface->wrap_bytes;
+    object["age_file_bytes"] = info.age_file_bytes;
+    object["recipients"] = nlohmann::ordered_json::array();
+    for (const AgeStanza& stanza : info.stanzas) {
+      nlohmann::ordered_json one = {{"type", stanza.type}, {"tag", nullptr}};
+      if (has_tag(stanza)) one["tag"] = stanza.arguments[0];
+      object["recipients"].push_back(std::move(one));
+    }
+    object["identity_opens"] = nullptr;
+    if (info.opens) object["identity_opens"] = *info.opens;
+    object["needs_context"] = nullptr;
+    if (info.opens && *info.opens) object["needs_context"] = info.needs_context;
+    object["why_not"] = nullptr;
+    if (!info.why_not.empty()) object["why_not"] = info.why_not;
+  }
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string recipients_text(const Info& info) {
+  std::string list;
+  for (const AgeStanza& stanza : info.stanzas) {
+    list += list.empty() ? "" : ", ";
+    list += stanza.type;
+    if (has_tag(stanza)) list += fmt::format(" (tag {})", stanza.arguments[0]);
+    // rage adds such a stanza, so that readers do not fail on types that they do not know.
+    if (stanza.type.ends_with("-grease")) list += " (filler)";
+  }
+  std::string text = fmt::format("recipients {}\n", list);
+  text += fmt::format("wrap       {} bytes: an age file of {} and a slot of {}\n",
+                      info.preface->wrap_bytes, info.age_file_bytes,
+                      info.preface->wrap_bytes - info.age_file_bytes);
+  if (!info.opens) return text;
+  if (!*info.opens) return text + fmt::format("identity   does not open it: {}\n", info.why_not);
+  text += "identity   opens it";
+  text += info.needs_context ? ", with a context (--context-hex), unless the header is damaged\n"
+                             : "\n";
+  return text;
+}
+
+std::string as_text(const Info& info) {
+  std::string text =
+      fmt::format("format     {}{}\n", format_name(info.format), info.preface ? ", version 1" : "");
+  text += info.key_bits == 0 ? "cipher     AES-128-GCM or AES-256-GCM, depending on the key\n"
+                             : fmt::format("cipher     AES-{}-GCM\n", info.key_bits);
+  if (info.preface && info.preface->kdf == Kdf::scrypt) {
+    const unsigned n = info.preface->scrypt_log2n;
+    text += fmt::format(
+        "key        from a passphrase by scrypt, N = 2^{}, r = 8, p = 1 ({})\n", n,
+        n < 50 ? format_size(std::uint64_t{1} << (n + 10)) : "more than any machine has");
+  } else if (info.preface && info.preface->kdf == Kdf::recipients) {
+    text += "key        a random one, encrypted to recipients\n" + recipients_text(info);
+  } else {
+    text += "key        a key file\n";
+  }
+  text += fmt::format("header     {} bytes\n", info.layout.header_bytes);
+  text += fmt::format("segments   {}{} of plaintext each\n",
+                      info.extent ? fmt::format("{}, ", info.extent->segments) : "",
+                      format_size(info.layout.segment_bytes));
+  if (info.extent) {
+    text += fmt::format("size       {} bytes, of which {} are plaintext\n", *info.sealed_bytes,
+                        info.extent->plain_bytes);
+  } else {
+    text += "size       unknown: the input is a pipe\n";
+  }
+  return text + "None of this is authenticated: `paraes verify` does that, with the key.";
+}
+
+constexpr const char* info_footer = R"(
+Needs no key, so it cannot authenticate the header: anybody could have changed it. Without FILE,
+standard input is read, unless it is a terminal.
+
+For a file with recipients it lists how age wrapped the key for each (X25519 is an age1... key), and
+the tags of SSH keys. With -i, the exit status is 5 if the identity does not open the file.
+
+Examples:
+  paraes info big.tar.paes
+  paraes info --json < big.tar.paes
+  paraes info -i ~/.ssh/id_ed25519 big.tar.paes
+  paraes info --format tink --segment-size 4KiB stream.bin)";
+
+}  // namespace
+
+void add_info(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("info", "Shows what the header of an encrypted file says.");
+  const auto options = std::make_shared<CryptOptions>();
+  add_crypt_options(*verb, *options, Verb::info);
+  verb->footer(info_footer);
+  verb->callback([options, &status] {
+    default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
+    const Plan plan = plan_of(*options);
+    if (options->keys.starts_programs()) hide_descriptors(options->keys);
+    warn_of_open_files(secret_files(options->keys));
+    const std::string name = input_name(options->inputs[0]);
+    Info info;
+    try {
+      info = look(*options, plan, name);
+    } catch (const Error& error) {
+      say(with_name(error_text(error), {name}));
+      status = exit_status(error);
+      return;
+    }
+    print_line(stdout, options->json ? as_json(*options, info) : as_text(info));
+    status = info.opens.value_or(true) ? exit_done : exit_wrong_key;
+  });
+}
+
+}  // namespace paraes::cli

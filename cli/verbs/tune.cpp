@@ -1,0 +1,340 @@
+// tune: measures this machine for `--device auto` and `--kernel auto`.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bench/harness/noted_signals.hpp"
+#include "bench/harness/statistics.hpp"
+#include "bench/harness/status_line.hpp"
+#include "bench/suites/tune.hpp"
+#include "cli/files/output.hpp"
+#include "cli/plan/descriptors.hpp"
+#include "cli/plan/profile.hpp"
+#include "cli/run/report.hpp"
+#include "cli/terminal/signals.hpp"
+#include "cli/verbs/verbs.hpp"
+#include "cli/words/numbers.hpp"
+#include "cli/words/sizes.hpp"
+#include "cli/words/spelling.hpp"
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+#include "src/core/system/descriptors.hpp"
+#include "src/core/system/process.hpp"
+
+namespace paraes::cli {
+namespace {
+
+struct TuneFlags {
+  std::string output;
+  double seconds = 20;
+  bool show = false;
+  bool json = false;
+  bool quiet = false;
+};
+
+// Whether the list has this device in CUDA or HIP too, with a compiler. Without one it may not run.
+bool is_repeated(const std::vector<DeviceInfo>& list, const DeviceInfo& device) {
+  return std::any_of(list.begin(), list.end(), [&](const DeviceInfo& other) {
+    return other.id == device.same_as && !other.compiler.empty();
+  });
+}
+
+// The devices that `auto` may choose: the CPU and each GPU once, but no OpenCL device on the CPU.
+std::vector<DeviceInfo> tunable() {
+  std::vector<DeviceInfo> list;
+  const std::vector<DeviceInfo> all = devices();
+  std::copy_if(all.begin(), all.end(), std::back_inserter(list), [&](const DeviceInfo& device) {
+    return device.available && !is_repeated(all, device) && (!device.is_cpu || device.id == "cpu");
+  });
+  return list;
+}
+
+// How far an interval reaches from its middle, in percent of the number: "±3".
+double percent(const Profile::Interval& interval, double number) {
+  return number > 0 ? 50 * (interval.high - interval.low) / number : 0;
+}
+
+std::string spread_text(const Profile::Interval& interval, double number) {
+  return fmt::format("\u00b1{:.0f}", percent(interval, number));
+}
+
+// Which kernel `auto` uses at each size of the profile, and whether that is sure.
+std::string choices(const Profile& profile, const std::set<std::uint64_t>& sizes) {
+  std::string text;
+  for (const Profile::Device& device : profile.devices) {
+    for (const std::uint64_t bytes : sizes) {
+      const auto choice = choose_kernel(profile, device.id, bytes, false);
+      if (!choice) continue;
+      text +=
+          fmt::format("\n{}, {}: {}: {}", device.id, format_size(bytes),
+                      with_tuning(choice->kernel, choice->gpu_tuning),
+                      choice->ties.empty()
+                          ? "sure"
+                          : "undecided: the first in the order of the kernels; as fast may be " +
+                                listed(choice->ties, "and"));
+    }
+  }
+  return text;
+}
+
+// Reports what was not measured: one line for each reason.
+void say_skipped(const std::vector<bench::Skipped>& skipped) {
+  std::map<std::string, std::vector<std::string>> rows;
+  for (const bench::Skipped& one : skipped) {
+    rows[one.reason].push_back(
+        fmt::format("{} {}{}", one.row.device, with_tuning(one.row.kernel, one.row.gpu_tuning),
+                    one.row.bytes == 0 ? "" : " " + format_size(one.row.bytes)));
+  }
+  for (const auto& [reason, names] : rows) {
+    say(fmt::format("not measured: {}: {}", listed(names, "and"), reason));
+  }
+}
+
+std::string table(const Profile& profile) {
+  std::string text = fmt::format("{} with {} cores, paraes {}, {}\n", profile.cpu, profile.cores,
+                                 profile.version, profile.time);
+  std::set<std::uint64_t> sizes;
+  std::vector<std::tuple<std::string, std::string, std::string>> names;
+  for (const Profile::Rate& rate : profile.rates) {
+    sizes.insert(rate.bytes);
+    const std::tuple name(rate.device, rate.kernel, rate.gpu_tuning);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  for (const Profile::Device& device : profile.devices) {
+    text +=
+        fmt::format("{}: {}; {:.3g} ms {} % from start to exit\n", device.id, device.name,
+                    1e3 * device.start_seconds, spread_text(device.start, device.start_seconds));
+  }
+  text += "MB/s and \u00b1% of AES-256-GCM in segments, memory to memory\n";
+  text += fmt::format("{:<10} {:<17}", "device", "kernel");
+  for (const std::uint64_t bytes : sizes) text += fmt::format(" {:>13}", format_size(bytes));
+  for (const auto& name : names) {
+    const auto& device = std::get<0>(name);
+    const auto& kernel = std::get<1>(name);
+    const auto& tuning = std::get<2>(name);
+    text += fmt::format("\n{:<10} {:<17}", device,
+                        tuning.empty() ? kernel : fmt::format("  {}", tuning));
+    for (const std::uint64_t bytes : sizes) {
+      const auto rate = std::find_if(
+          profile.rates.begin(), profile.rates.end(), [&](const Profile::Rate& candidate) {
+            return candidate.device == device && candidate.kernel == kernel &&
+                   candidate.gpu_tuning == tuning && candidate.bytes == bytes;
+          });
+      text += rate == profile.rates.end()
+                  ? fmt::format(" {:>13}", "-")
+                  : fmt::format(" {:>8.0f} {:>4}", rate->bytes_per_second * 1e-6,
+                                spread_text(rate->interval, rate->bytes_per_second));
+    }
+  }
+  return text + choices(profile, sizes);
+}
+
+// An idle machine gives intervals of a few per cent.
+constexpr double noisy_percent = 5;
+
+// Says by how much, and what to do, if the machine was too noisy for reliable measurements.
+void warn_of_noise(const Profile& profile) {
+  std::vector<double> spreads;
+  for (const Profile::Rate& rate : profile.rates) {
+    spreads.push_back(percent(rate.interval, rate.bytes_per_second));
+  }
+  const double usual = spreads.empty() ? 0 : bench::median_of(spreads);
+  if (usual <= noisy_percent) return;
+  say(fmt::format(
+      "the machine was noisy: half of the rates are uncertain by {:.0f} % or more; where "
+      "that leaves it undecided, `auto` keeps to the order of the kernels; measure again "
+      "on an idle machine, or for longer (--seconds)",
+      usual));
+}
+
+void print(const Profile& profile, const TuneFlags& options) {
+  if (options.json) {
+    print_line(stdout, to_json(profile));
+  } else if (!options.quiet) {
+    print_line(stdout, table(profile));
+  }
+}
+
+std::string where(const TuneFlags& options) {
+  std::string path = options.output.empty() ? profile_path() : options.output;
+  if (!path.empty()) return path;
+  throw InvalidArgument(
+      "no file for the profile: PARAES_PROFILE is \"none\", or HOME is not set; name a file with "
+      "-o");
+}
+
+void show(const TuneFlags& options) {
+  const std::string path = where(options);
+  std::optional<Profile> profile;
+  try {
+    profile = read_profile(path);
+  } catch (const InvalidArgument& error) {
+    throw Error(fmt::format("{}: it is not a profile: {}; `paraes tune` makes a new one", path,
+                            error.what()));
+  }
+  if (!profile)
+    throw IoError(fmt::format("{}: there is no profile; `paraes tune` makes it", path), ENOENT);
+  print(*profile, options);
+  const std::string stale = why_stale(*profile);
+  if (!stale.empty()) say(fmt::format("`auto` ignores it: {}", stale));
+}
+
+// Throws InvalidArgument if -o names something that a profile must not replace: probably a mistake.
+void check_replaceable(const TuneFlags& options) {
+  const std::string& path = options.output;
+  if (path.empty()) return;
+  if (path.back() == '/' || std::filesystem::is_directory(path)) {
+    throw InvalidArgument(fmt::format("{}: it is a folder; name a file in it", path));
+  }
+  if (system::descriptor_named(path)) return;  // replaces nothing
+  if (!std::filesystem::is_regular_file(path) || std::filesystem::file_size(path) == 0) return;
+  try {
+    static_cast<void>(read_profile(path));
+  } catch (const OtherSchema&) {
+    return;
+  } catch (const InvalidArgument&) {
+    throw InvalidArgument(
+        fmt::format("{}: it exists and is not a profile: name another file", path));
+  }
+}
+
+// Made before anything is measured, so that a path where nothing can be written wastes no time.
+class ProfileFile {
+ public:
+  explicit ProfileFile(const std::string& named) {
+    if (named != "-") sink_ = open_stream(named);  // here, that is a file
+    if (sink_) return;
+    // Replaces the target of a symbolic link, and keeps the link.
+    const bool exists = std::filesystem::exists(named);
+    const std::string path = exists ? std::filesystem::canonical(named).string() : named;
+    const std::string folder = folder_of(path);
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) throw io_error(folder, "make", error.value());
+    FileSink::Options options;
+    options.overwrite = true;
+    options.mode = 0644;
+    options.on_temporary = [this](int at, const std::string& name) { temporary_.set(at, name); };
+    sink_ = std::make_unique<FileSink>(path, std::move(options));
+  }
+
+  void store(const Profile& profile) {
+    const std::string text = to_json(profile) + "\n";
+    sink_->write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    sink_->commit();
+  }
+
+ private:
+  TemporaryName temporary_;
+  std::unique_ptr<Sink> sink_;
+};
+
+int run(const TuneFlags& options) {
+  if (options.show) {
+    show(options);
+    return exit_done;
+  }
+  const std::string path = where(options);
+  check_replaceable(options);
+  ProfileFile file(path);
+  bench::TuneOptions tune_options;
+  tune_options.seconds = options.seconds;
+  tune_options.program = system::executable_path();
+  if (tune_options.program.empty()) throw io_error("this executable", "find", errno);
+  Profile profile = new_profile();
+  const std::vector<DeviceInfo> list = tunable();
+  for (const DeviceInfo& device : list) tune_options.devices.push_back(device.id);
+  const bool shows = !options.quiet && isatty(STDERR_FILENO) != 0;
+  const bench::NoteSignals notes;
+  try {
+    bench::Tuned tuned;
+    {
+      bench::StatusLine line(STDERR_FILENO);
+      tuned = bench::tune(tune_options, [&](const std::string& status) {
+        if (shows && line.is_due()) line.draw(status);
+      });
+    }
+    for (const bench::Start& start : tuned.starts) {
+      const auto device = std::find_if(list.begin(), list.end(), [&](const DeviceInfo& info) {
+        return info.id == start.device;
+      });
+      profile.devices.push_back({.id = device->id,
+                                 .name = device->name,
+                                 .driver = device->driver,
+                                 .start_seconds = start.seconds,
+                                 .start = start.interval});
+    }
+    for (const bench::Rate& rate : tuned.rates) {
+      profile.rates.push_back({rate.device, rate.kernel, rate.bytes, rate.bytes_per_second,
+                               rate.interval, rate.gpu_tuning});
+    }
+    if (!options.quiet) say_skipped(tuned.skipped);
+  } catch (const bench::Interrupted& interrupted) {
+    return 128 + interrupted.signal;
+  }
+  file.store(profile);
+  print(profile, options);
+  if (options.quiet) return exit_done;
+  warn_of_noise(profile);
+  if (path == profile_path()) {
+    say(fmt::format("{}: `auto` uses this profile from now on", path));
+  } else {
+    say(fmt::format("{}: `auto` uses this profile where PARAES_PROFILE names it", path));
+  }
+  return exit_done;
+}
+
+constexpr const char* tune_footer = R"(
+Measures AES-256-GCM in segments with every kernel of the CPU and of each GPU, and the time that
+paraes takes from start to exit. `--device auto` and `--kernel auto` of encrypt, decrypt and verify
+use the result: they choose a GPU if it finishes a file sooner, its start included, and only
+constant-time kernels (on GPUs, --allow-leaky permits all); -v says why. On GPUs, launches and
+programs of other sizes are tried as well, for large files. Measurements that overlap
+decide nothing: the order of the kernels and the CPU stay. A profile of another CPU, version or
+driver is ignored. Measure on an idle machine.
+
+PARAES_PROFILE names another file; PARAES_PROFILE=none turns profiles off.
+
+Examples:
+  paraes tune
+  paraes tune --seconds 60 -o profile.json
+  paraes tune --show)";
+
+}  // namespace
+
+void add_tune(CLI::App& app, int& status) {
+  CLI::App* verb =
+      app.add_subcommand("tune", "Measures this machine for --device auto and --kernel auto.");
+  const auto options = std::make_shared<TuneFlags>();
+  verb->add_option("-o,--output", options->output,
+                   "Where to store the result (default: $PARAES_PROFILE, else "
+                   "$XDG_STATE_HOME/paraes/profile.json, else "
+                   "~/.local/state/paraes/profile.json).")
+      ->type_name("FILE");
+  add_decimal(*verb, "--seconds", options->seconds, 1, 3600,
+              "Approximate time to spend, in seconds (default: 20).")
+      ->type_name("S");
+  verb->add_flag("--show", options->show, "Print the stored profile and measure nothing.");
+  verb->add_flag("--json", options->json, "Print the profile as JSON.");
+  verb->add_flag("-q,--quiet", options->quiet, "Print errors only.");
+  verb->footer(tune_footer);
+  verb->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace paraes::cli

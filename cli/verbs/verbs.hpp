@@ -1,0 +1,52 @@
+// The verbs of the command line. Each function adds one subcommand to `app`. Its callback does the
+// work and stores the exit status (see report.hpp) in `status`, or throws paraes::Error, which
+// run_app reports.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "bench/bench.hpp"
+#include "cli/arguments/cli11_fwd.hpp"
+#include "cli/arguments/crypt_options.hpp"
+
+namespace paraes::cli {
+
+// Lets an executable add flags to encrypt, decrypt and verify, and run them in its own way.
+struct CryptOverrides {
+  std::function<void(CLI::App& verb)> add_options;  // empty: no more flags
+  // Runs the verb and returns the exit status; empty: run_batch.
+  std::function<int(const CryptOptions& options, Verb verb)> run;
+  // The end of --help, with a line "Examples:"; empty: the examples of paraes.
+  std::string examples;
+};
+
+void add_encrypt(CLI::App& app, int& status, const CryptOverrides& overrides);
+void add_decrypt(CLI::App& app, int& status, const CryptOverrides& overrides);
+void add_verify(CLI::App& app, int& status, const CryptOverrides& overrides);
+void add_rekey(CLI::App& app, int& status);
+void add_info(CLI::App& app, int& status);
+void add_keygen(CLI::App& app, int& status);
+void add_devices(CLI::App& app, int& status);
+
+// Lets an executable add flags to bench, and run it in its own way.
+struct BenchOverrides {
+  std::function<void(CLI::App& verb)> add_options;  // empty: no more flags
+  // Measures the axes and returns the exit status; empty: the plan of bench::make_plan.
+  std::function<int(const bench::Axes& axes, const bench::Options& options)> run;
+  std::string examples;  // as in CryptOverrides
+};
+void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides);
+// The group of the flags of bench that are axes.
+inline constexpr const char* bench_axes_group =
+    "Axes (comma lists; bench measures every combination, and `all` stands for every value)";
+
+void add_tune(CLI::App& app, int& status);
+
+// paraes-lab parses the flags and verbs of lab: add_lab only lists lab in the help. If the first
+// argument is lab, main calls run_lab with the arguments after it, up to a null pointer. run_lab
+// returns, with the exit status, only if paraes-lab cannot be run.
+void add_lab(CLI::App& app);
+[[nodiscard]] int run_lab(char** arguments);
+
+}  // namespace paraes::cli

@@ -1,0 +1,87 @@
+// The words that flags take. Parsers look them up, --help lists them, and completions offer them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/words/spelling.hpp"
+#include "paraes/ciphers.hpp"
+#include "paraes/error.hpp"
+#include "paraes/keys.hpp"
+#include "paraes/messages.hpp"
+#include "paraes/streams.hpp"
+
+namespace paraes::cli {
+
+enum class Format { paraes, c2sp, tink, raw, openssl };
+
+template <class T>
+struct Word {
+  const char* word;
+  T value;
+};
+
+inline constexpr std::array<Word<Format>, 5> format_choices = {{{"paraes", Format::paraes},
+                                                                {"c2sp", Format::c2sp},
+                                                                {"tink", Format::tink},
+                                                                {"raw", Format::raw},
+                                                                {"openssl", Format::openssl}}};
+// Those of the formats that are authenticated.
+inline constexpr std::array<Word<Format>, 3> authenticated_choices = {
+    {format_choices[0], format_choices[1], format_choices[2]}};
+inline constexpr std::array<Word<BlockMode>, 4> mode_choices = {{{"ecb", BlockMode::ecb},
+                                                                 {"cbc", BlockMode::cbc},
+                                                                 {"ctr", BlockMode::ctr},
+                                                                 {"xts", BlockMode::xts}}};
+// Those of --format openssl.
+inline constexpr std::array<Word<BlockMode>, 2> openssl_mode_choices = {
+    {mode_choices[1], mode_choices[2]}};
+inline constexpr std::array<Word<TinkHash>, 3> tink_hash_choices = {
+    {{"SHA1", TinkHash::sha1}, {"SHA256", TinkHash::sha256}, {"SHA512", TinkHash::sha512}}};
+inline constexpr std::array<Word<Transfer>, 2> transfer_choices = {
+    {{"staged", Transfer::staged}, {"mapped", Transfer::mapped}}};
+inline constexpr std::array<Word<KeyExpansion>, 2> key_expansion_choices = {
+    {{"host", KeyExpansion::host}, {"device", KeyExpansion::device}}};
+inline constexpr std::array<Word<KeyEncoding>, 2> key_encoding_choices = {
+    {{"raw", KeyEncoding::raw}, {"hex", KeyEncoding::hex}}};
+
+template <class T, std::size_t n>
+std::vector<std::string> words_of(const std::array<Word<T>, n>& choices) {
+  std::vector<std::string> words;
+  words.reserve(n);
+  for (const Word<T>& choice : choices) words.emplace_back(choice.word);
+  return words;
+}
+
+// For --help: "staged|mapped", or "staged,mapped" if the flag takes a list.
+template <class T, std::size_t n>
+std::string type_of(const std::array<Word<T>, n>& choices, const char* separator = "|") {
+  std::string type;
+  for (const Word<T>& choice : choices) {
+    type.append(type.empty() ? "" : separator).append(choice.word);
+  }
+  return type;
+}
+
+template <class T, std::size_t n>
+std::optional<T> find_choice(const std::array<Word<T>, n>& choices, std::string_view word) {
+  for (const Word<T>& choice : choices) {
+    if (word == choice.word) return choice.value;
+  }
+  return std::nullopt;
+}
+
+// Throws InvalidArgument, which lists the words that `flag` takes, if `word` is none of them.
+template <class T, std::size_t n>
+T pick(std::string_view flag, const std::array<Word<T>, n>& choices, std::string_view word) {
+  if (const std::optional<T> value = find_choice(choices, word)) return *value;
+  std::string text(flag);
+  text.append(" is ").append(listed(words_of(choices), "or")).append(", not '").append(word);
+  throw InvalidArgument(text + "'");
+}
+
+}  // namespace paraes::cli
