@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include "bench/file/copy_threads.hpp"
-#include "cli/run/report.hpp"
 #include "cli/verbs/app.hpp"
 #include "cli/verbs/executable.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "cli/words/errors.hpp"
 #include "cli/words/numbers.hpp"
 
 namespace {

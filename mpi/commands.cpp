@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "cli/run/report.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 

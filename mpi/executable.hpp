@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bench/bench.hpp"
-#include "cli/arguments/crypt_options.hpp"
+#include "cli/arguments/options.hpp"
 #include "cli/verbs/app.hpp"
 #include "cli/words/choices.hpp"
 #include "mpi/distribution.hpp"
@@ -25,7 +25,7 @@ struct Flags {
 
 // Carry out the verbs; each returns the exit status.
 struct Actions {
-  std::function<int(const cli::CryptOptions& options, cli::Verb verb)> crypt;
+  std::function<int(const cli::CryptOptions& options)> crypt;
   std::function<int(const bench::Axes& axes, const bench::Options& options)> measure;
 };
 

@@ -1,5 +1,7 @@
 // paraes-mpi: the verbs of paraes over the ranks of an MPI job.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -14,11 +16,13 @@
 #include <vector>
 
 #include "bench/bench.hpp"
+#include "cli/arguments/options.hpp"
 #include "cli/plan/plan.hpp"
 #include "cli/run/batch.hpp"
-#include "cli/run/report.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/verbs/app.hpp"
 #include "cli/words/choices.hpp"
+#include "cli/words/errors.hpp"
 #include "mpi/bench_plan.hpp"
 #include "mpi/executable.hpp"
 #include "mpi/ranks.hpp"
@@ -110,8 +114,7 @@ class MpiExecutable {
     return mpi_executable(
         flags_,
         {
-            .crypt = [this](const cli::CryptOptions& options,
-                            cli::Verb verb) { return crypt(options, verb); },
+            .crypt = [this](const cli::CryptOptions& options) { return crypt(options); },
             .measure = [this](const bench::Axes& axes,
                               const bench::Options& options) { return measure(axes, options); },
         });
@@ -129,12 +132,13 @@ class MpiExecutable {
     return names;
   }
 
-  int crypt(const cli::CryptOptions& given, cli::Verb verb) {
+  int crypt(const cli::CryptOptions& given) {
     verb_was_reached_ = true;
-    if (ranks_.is_root()) return crypt_as_root(given, verb);
+    if (ranks_.is_root()) return crypt_as_root(given);
     return run_as_worker([&] {
       static_cast<void>(parse_distribution(flags_.distribute));
-      return cli::make_plan(options_of_rank(given), verb).execution;
+      cli::Reporting unused;
+      return make_plan(given, unused).execution;
     });
   }
 
@@ -206,34 +210,32 @@ class MpiExecutable {
     return Worker(ranks_, execution).run();
   }
 
-  [[nodiscard]] cli::CryptOptions options_of_rank(const cli::CryptOptions& given) const {
+  [[nodiscard]] cli::Plan make_plan(const cli::CryptOptions& given,
+                                    cli::Reporting& reporting) const {
     cli::CryptOptions options = given;
-    options.device = own_device(ranks_, given.device);
-    // Rank 0 decides: the standard input of others does not matter.
-    if (!ranks_.is_root()) cli::default_to_standard_input(options, false);
-    // Open MPI gives ranks a pseudo-terminal as standard output, even if mpirun's own is no
-    // terminal.
-    options.output.launched = true;
-    return options;
+    if (given.device) options.device = own_device(ranks_, *given.device);
+    // Rank 0 decides about standard input: that of others does not matter. Open MPI gives ranks a
+    // pseudo-terminal as standard output, even if mpirun's own is no terminal.
+    return cli::make_plan(
+        options,
+        {.stdin_is_terminal = ranks_.is_root() && isatty(STDIN_FILENO) != 0, .launched = true},
+        reporting);
   }
 
-  int crypt_as_root(const cli::CryptOptions& given, cli::Verb verb) {
+  int crypt_as_root(const cli::CryptOptions& given) {
     return run_as_root([&](OtherRanks others) {
       const Distribution distribution = parse_distribution(flags_.distribute);
-      const cli::CryptOptions options = options_of_rank(given);
-      // Without a plan, run_batch reports the error as in paraes.
-      std::optional<Execution> execution;
+      cli::Reporting reporting;
+      std::optional<cli::Plan> plan;
       try {
-        execution = cli::make_plan(options, verb).execution;
-      } catch (const Error&) {
-        execution.reset();
+        plan = make_plan(given, reporting);
+      } catch (const Error& error) {
+        return cli::refuse_run(reporting, error);
       }
-      if (execution) {
-        others.check();
-        others.threads[0] = threads_of(*execution);
-      }
+      others.check();
+      others.threads[0] = threads_of(plan->execution);
       Root distributor(ranks_, distribution, others.threads);
-      return cli::run_batch(options, verb, &distributor);
+      return cli::run_batch(std::move(*plan), &distributor);
     });
   }
 

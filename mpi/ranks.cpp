@@ -13,7 +13,7 @@
 #include <numeric>
 #include <thread>
 
-#include "cli/run/report.hpp"
+#include "cli/terminal/messages.hpp"
 
 namespace paraes::mpi {
 namespace {

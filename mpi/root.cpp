@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/terminal/clock.hpp"
+#include "cli/terminal/progress.hpp"
 #include "mpi/chunks.hpp"
 #include "mpi/same_files.hpp"
 #include "paraes/error.hpp"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/run/distributor.hpp"
+#include "cli/terminal/progress.hpp"
 #include "mpi/commands.hpp"
 #include "mpi/distribution.hpp"
 #include "mpi/ranks.hpp"

@@ -16,11 +16,12 @@
 #include <numeric>
 #include <utility>
 
+#include "cli/arguments/options.hpp"
 #include "cli/files/compact_set.hpp"
 #include "cli/files/name_probe.hpp"
 #include "cli/files/output.hpp"
-#include "cli/plan/exclude.hpp"
-#include "cli/run/report.hpp"
+#include "cli/plan/plan.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
@@ -152,25 +153,24 @@ class Outlines {
 
 class Finder {
  public:
-  Finder(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files,
-         Leftovers& leftovers)
-      : options_(options),
-        verb_(verb),
-        roots_(roots),
-        protected_(files),
-        exclusions_(options.exclude),
-        found_(verb, (options.verbose && !options.quiet) || options.json),
+  explicit Finder(FileContext& run)
+      : plan_(run.plan),
+        verb_(plan_.verb),
+        roots_(run.roots),
+        protected_(run.files),
+        found_(verb_, plan_.reporting.verbose || plan_.reporting.json),
         list_(found_.files),
         output_names_(OutputNames(list_, targets_), OutputNames(list_, targets_)),
-        outlines_(Outlines(list_, target_outlines_, verb), Outlines(list_, target_outlines_, verb)),
-        probe_(leftovers) {
-    if (options.output.path_given && verb != Verb::verify) {
-      found_.outputs.emplace(roots, options.output.path);
+        outlines_(Outlines(list_, target_outlines_, verb_),
+                  Outlines(list_, target_outlines_, verb_)),
+        probe_(run.leftovers) {
+    if (plan_.output.path && verb_ != Verb::verify) {
+      found_.outputs.emplace(roots_, *plan_.output.path);
     }
   }
 
   Found run() {
-    for (const std::string& input : options_.inputs) add_argument(input);
+    for (const std::string& input : plan_.inputs) add_argument(input);
     refuse_outputs_over_inputs();
     refuse_shared_names();
     for (std::size_t i = 0; i < list_.size(); ++i) {
@@ -199,7 +199,7 @@ class Finder {
     struct stat status = {};
     if (stat(input.c_str(), &status) != 0) {
       const int code = errno;
-      const bool recipient = options_.recursive && input.rfind("age1", 0) == 0;
+      const bool recipient = plan_.recursive && input.rfind("age1", 0) == 0;
       refuse(input,
              std::string(io_error(input_name(input), "open", code).what()) +
                  (recipient ? " (-r is short for --recursive; a recipient goes with --recipient)"
@@ -212,7 +212,7 @@ class Finder {
     fs::path path(input);
     if (folder && !path.has_filename()) path = path.parent_path();
     const std::string name = path.filename().string();
-    if (exclusions_.match(name, input, folder)) {
+    if (plan_.exclusions.match(name, input, folder)) {
       const std::size_t end = input.rfind('/') + 1;
       found_.skipped.add(list_.add_name(input.substr(end)), top_of(nullptr, input.substr(0, end)),
                          Skip::excluded);
@@ -221,7 +221,7 @@ class Finder {
     try {
       if (!folder) {
         add_file_argument(input, status);
-      } else if (options_.recursive) {
+      } else if (plan_.recursive) {
         add_folder_argument(input, name);
       } else {
         refuse(input, input + ": it is a folder; use -r to process the files in it", 2);
@@ -320,9 +320,10 @@ class Finder {
   [[nodiscard]] std::optional<Skip> why_skipped(const char* name, std::uint32_t number,
                                                 const struct stat& status) const {
     const bool folder = S_ISDIR(status.st_mode);
-    if (exclusions_.any()) {
+    if (plan_.exclusions.any()) {
       const FoundFile entry = {.name = name, .folder = number};
-      if (exclusions_.match(list_.path(entry), list_.shown(entry), folder)) return Skip::excluded;
+      if (plan_.exclusions.match(list_.path(entry), list_.shown(entry), folder))
+        return Skip::excluded;
     }
     if (S_ISLNK(status.st_mode)) return Skip::link;
     // The outputs of an earlier run are not inputs.
@@ -449,13 +450,13 @@ class Finder {
     }
     note_outline(number);
     if (!existing) return;
-    if (replaces()) {
+    if (plan_.replaces_files()) {
       replaced_.push_back({number, FileId(*existing)});
       list_[number].replaces_small =
           S_ISREG(existing->st_mode) &&
           existing->st_size <= static_cast<off_t>(KnownSecrets::most_file_bytes);
     }
-    if (options_.output.update && is_up_to_date(status, *existing)) {
+    if (plan_.output.replaces_older && is_up_to_date(status, *existing)) {
       list_[number].state = FileState::up_to_date;
     }
   }
@@ -468,8 +469,6 @@ class Finder {
     const int found = fstatat(folder.descriptor(), name.c_str(), &status, flags);
     return found == 0 ? std::optional(status) : std::nullopt;
   }
-
-  [[nodiscard]] bool replaces() const { return options_.output.force || options_.output.update; }
 
   // Whether the place of the output is that of an input whose name ends in .PAES or the like, in
   // another spelling, on a file system that takes both for one. Other inputs cannot be meant: an
@@ -512,11 +511,10 @@ class Finder {
     found_.refused.push_back({input, std::move(reason), exit});
   }
 
-  const CryptOptions& options_;
+  const Plan& plan_;
   const Verb verb_;
   TreeRoots& roots_;
   ProtectedFiles& protected_;
-  const Exclusions exclusions_;
   Found found_;
   FileList& list_;  // of found_
   std::map<std::pair<const TreeRoot*, std::string>, std::uint32_t> tops_;
@@ -586,16 +584,15 @@ bool Found::any() const {
   return folders != 0 && skipped.total() == 0;
 }
 
-Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files,
-                  Leftovers& leftovers) {
-  if (std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end()) {
+Found find_inputs(FileContext& run) {
+  const Plan& plan = run.plan;
+  if (std::find(plan.inputs.begin(), plan.inputs.end(), "-") != plan.inputs.end()) {
     throw InvalidArgument("standard input (-) must be the only input, without -r");
   }
-  const OutputOptions& output = options.output;
-  if (output.standard_output || (output.path_given && output.path == "-")) {
+  if (plan.output.standard_output || plan.output.path == "-") {
     throw InvalidArgument("several outputs cannot go to standard output: name a folder with -o");
   }
-  return Finder(options, verb, roots, files, leftovers).run();
+  return Finder(run).run();
 }
 
 }  // namespace paraes::cli

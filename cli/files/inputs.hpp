@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "cli/arguments/crypt_options.hpp"
+#include "cli/arguments/options.hpp"
+#include "cli/files/file_context.hpp"
+#include "cli/files/file_job.hpp"
 #include "cli/files/file_list.hpp"
 #include "cli/files/output_tree.hpp"
 #include "cli/files/protected_files.hpp"
-#include "cli/run/file_job.hpp"
 
 namespace paraes::cli {
 
@@ -92,8 +93,7 @@ struct Found {
 // symbolic links that are arguments and no others, not even those that appear during the search.
 // Throws InvalidArgument if the arguments contradict each other, or if an input or output is a file
 // that a secret is read from. Opens no input, and makes nothing but for a probe of names that may
-// be one (name_probe.hpp). Adds the inputs to `files`.
-[[nodiscard]] Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots,
-                                ProtectedFiles& files, Leftovers& leftovers);
+// be one (name_probe.hpp). Adds the inputs to the protected files.
+[[nodiscard]] Found find_inputs(FileContext& run);
 
 }  // namespace paraes::cli

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/arguments/options.hpp"
 #include "cli/files/name_probe.hpp"
-#include "cli/plan/descriptors.hpp"
-#include "cli/run/report.hpp"
-#include "cli/run/run_context.hpp"
+#include "cli/streams/descriptors.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/descriptors.hpp"
 #include "src/core/system/file_times.hpp"
@@ -29,8 +29,8 @@ namespace {
 enum class Insist { no, yes };
 
 // `path`: "-" is standard output.
-Destination to_descriptor(const RunContext& run, const FileJob& job, const Input& input, int number,
-                          const std::string& path, Insist insist) {
+Destination to_descriptor(const FileContext& run, const FileJob& job, const Input& input,
+                          int number, const std::string& path, Insist insist) {
   const std::string name = output_name(path);
   struct stat status = {};
   if (fstat(number, &status) != 0) throw io_error(name, "open", errno);
@@ -76,16 +76,6 @@ void refuse_mount_point(const Place& place, const std::string& shown, Verb verb)
                           : "write into it with -c > FILE"));
 }
 
-// Whether what is written to both stands in one place.
-bool mixes_with_standard_output(int descriptor) {
-  struct stat status = {};
-  struct stat own = {};
-  if (fstat(descriptor, &status) != 0 || fstat(STDOUT_FILENO, &own) != 0) return false;
-  // Devices such as /dev/null keep nothing.
-  const bool keeps = !S_ISCHR(own.st_mode) || isatty(STDOUT_FILENO) != 0;
-  return keeps && FileId(status) == FileId(own);
-}
-
 mode_t umask_of_process() {
   static const mode_t mask = [] {
     const mode_t found = umask(0);
@@ -97,16 +87,16 @@ mode_t umask_of_process() {
 }
 
 // Refuses what needs the file behind an input whose name means a descriptor.
-void refuse_descriptor(const RunContext& run, const FileJob& job, const Input& input) {
+void refuse_descriptor(const FileContext& run, const FileJob& job, const Input& input) {
   if (!input.descriptor) return;
   const auto refuse = [&](std::string_view why) {
     throw InvalidArgument(fmt::format("{}: it is a file descriptor, {}", job.input.shown, why));
   };
   if (run.plan.verb == Verb::rekey) refuse("and rekey replaces files: name the file itself");
-  if (run.options.remove) refuse("so --rm must not remove it: leave --rm out");
-  const OutputOptions& output = run.options.output;
-  if (output.update) refuse("and --update compares files: leave --update out");
-  if (!output.path_given && !output.standard_output) {
+  if (run.plan.removes) refuse("so --rm must not remove it: leave --rm out");
+  const Output& output = run.plan.output;
+  if (output.replaces_older) refuse("and --update compares files: leave --update out");
+  if (!output.path && !output.standard_output) {
     refuse("so its output has no name: give -o FILE or -c");
   }
 }
@@ -133,27 +123,6 @@ Place resolved(TreeRoots& roots, Place place) {
 void remember_umask() { static_cast<void>(umask_of_process()); }
 
 mode_t default_mode(mode_t mode) { return mode & ~umask_of_process(); }
-
-void look_at_output(OutputOptions& options) {
-  if (!options.path_given || options.path.empty() || options.path == "-") return;
-  struct stat status = {};
-  const char* const path = options.path.c_str();
-  bool found = lstat(path, &status) == 0;
-  const bool is_link = found && S_ISLNK(status.st_mode);
-  if (is_link) found = stat(path, &status) == 0;
-  options.folder = options.path.back() == '/' || (found && S_ISDIR(status.st_mode));
-  if (options.folder) return;
-  // A name of a descriptor that is not open may lead nowhere.
-  options.descriptor =
-      is_link ? system::descriptor_named(options.path) : system::descriptor_in(options.path);
-  if (options.descriptor) options.same_as_stdout = mixes_with_standard_output(*options.descriptor);
-}
-
-bool goes_to_standard_output(const OutputOptions& options, bool data_on_stdin) {
-  if (options.standard_output) return true;
-  if (!options.path_given) return data_on_stdin;
-  return options.path == "-" || options.descriptor == STDOUT_FILENO;
-}
 
 bool is_up_to_date(const struct stat& input, const struct stat& output) {
   if (!S_ISREG(output.st_mode) || FileId(input) == FileId(output)) return false;
@@ -190,22 +159,22 @@ Place beside(Direction direction, const Place& input, std::string_view advice) {
   return output;
 }
 
-Destination choose_destination(RunContext& run, const FileJob& job, const Input& input,
+Destination choose_destination(FileContext& run, const FileJob& job, const Input& input,
                                std::optional<std::string>& shown) {
-  const OutputOptions& options = run.options.output;
+  const Output& chosen = run.plan.output;
   const Direction direction = run.plan.direction();
   constexpr std::string_view name_it = "give -o FILE or -c";
   refuse_descriptor(run, job, input);
-  const bool insists = options.path == "-" || (options.descriptor && options.force);
+  const bool insists = chosen.path == "-" || (chosen.descriptor && chosen.replaces_all);
   const Insist insist = insists ? Insist::yes : Insist::no;
-  if (goes_to_standard_output(options, !job.input.root)) {
+  if (chosen.data_on_stdout) {
     shown.emplace(1, '-');  // with = "-", g++ 12 warns of an overlap
     return to_descriptor(run, job, input, STDOUT_FILENO, *shown,
-                         options.launched ? Insist::yes : insist);
+                         chosen.launched ? Insist::yes : insist);
   }
-  if (options.descriptor) {
-    shown = options.path;
-    return to_descriptor(run, job, input, *options.descriptor, options.path, insist);
+  if (chosen.descriptor) {
+    shown = chosen.path;
+    return to_descriptor(run, job, input, *chosen.descriptor, *chosen.path, insist);
   }
 
   Destination destination;
@@ -217,13 +186,13 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
     refuse_mount_point(destination.place, destination.path, run.plan.verb);
     return destination;
   }
-  destination.path = job.output           ? job.output->shown
-                     : options.path_given ? options.path
-                                          : default_name(direction, job.input.shown, name_it);
+  destination.path = job.output    ? job.output->shown
+                     : chosen.path ? *chosen.path
+                                   : default_name(direction, job.input.shown, name_it);
   shown = destination.path;
-  destination.place = job.output           ? *job.output
-                      : options.path_given ? place_of_argument(run.roots, options.path, "create")
-                                           : beside(direction, job.input, name_it);
+  destination.place = job.output    ? *job.output
+                      : chosen.path ? place_of_argument(run.roots, *chosen.path, "create")
+                                    : beside(direction, job.input, name_it);
   const auto folder = destination.place.open_folder();
   const std::string name = destination.place.name();
   struct stat link = {};
@@ -254,15 +223,16 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
         fmt::format("{}: it is a folder; name the output file in it with -o", destination.path));
   }
   if (found) run.files.check_secret_target(status, destination.path, job.input.shown);
-  if (found && options.update) run.files.check_not_output(status, destination.path);
-  if (found && options.update && is_up_to_date(input.status, status)) {
+  if (found && chosen.replaces_older) run.files.check_not_output(status, destination.path);
+  if (found && chosen.replaces_older && is_up_to_date(input.status, status)) {
     destination.up_to_date = true;
     return destination;
   }
   // Without -f, what a symbolic link points to is not replaced, however old it is.
-  const bool may_replace = options.force || (options.update && S_ISREG(link.st_mode));
-  const bool is_named = options.path_given && !job.output;
-  const bool replaces_nothing = found && is_named && is_stream(status.st_mode) && !options.update;
+  const bool may_replace = chosen.replaces_all || (chosen.replaces_older && S_ISREG(link.st_mode));
+  const bool is_named = chosen.path && !job.output;
+  const bool replaces_nothing =
+      found && is_named && is_stream(status.st_mode) && !chosen.replaces_older;
   if (!may_replace && !replaces_nothing) {
     throw InvalidArgument(
         fmt::format("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
@@ -286,8 +256,9 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   return destination;
 }
 
-std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Destination& destination,
-                                const Input& input, TemporaryName& temporary, bool named) {
+std::unique_ptr<Sink> open_sink(FileContext& run, const FileJob& job,
+                                const Destination& destination, const Input& input,
+                                TemporaryName& temporary, bool named) {
   if (destination.descriptor) {
     const std::string name = output_name(destination.path);
     return std::make_unique<PipeSink>(duplicate_of(*destination.descriptor, name), name);
@@ -310,13 +281,13 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
   const bool encrypts = run.plan.verb != Verb::decrypt;
   FileSink::Options options;
   // With -f also what another run has put there by then: the last one wins.
-  options.overwrite = destination.exists || run.options.output.force;
+  options.overwrite = destination.exists || run.plan.output.replaces_all;
   options.narrow = !encrypts;
   options.keep_owner = run.plan.verb == Verb::rekey;
   options.on_temporary = [&temporary](int at, const std::string& name) { temporary.set(at, name); };
   options.leftovers = &run.leftovers;
   options.sync_folder = job.sync_folder;
-  options.needs_sync = run.options.remove;
+  options.needs_sync = run.plan.removes;
   options.named = named;
   options.mode = default_mode(0666);
   if (input.is_regular()) {

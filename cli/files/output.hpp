@@ -6,32 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "cli/files/input.hpp"
-#include "cli/run/file_job.hpp"
+#include "cli/files/file_context.hpp"
+#include "cli/files/file_job.hpp"
+#include "cli/streams/input.hpp"
 #include "cli/terminal/signals.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {
-
-struct OutputOptions {
-  std::string path;               // -o; "-" is standard output
-  bool path_given = false;        // -o was given
-  std::optional<int> descriptor;  // that -o means, as with /dev/stdout: see look_at_output
-  bool same_as_stdout = false;    // and its data would stand among what standard output gets
-  bool folder = false;            // -o names a folder: one that exists, or a name that ends in '/'
-  bool standard_output = false;   // -c
-  bool force = false;             // -f
-  bool update = false;            // --update
-  bool launched = false;          // standard output passes through a launcher, as under mpirun
-};
-
-// Sets what the name that -o gives says about the output. Call it before the others here.
-void look_at_output(OutputOptions& options);
-
-// Whether the output of a run may go to standard output: by -c, -o - or another name of that, or
-// the input "-".
-[[nodiscard]] bool goes_to_standard_output(const OutputOptions& options, bool data_on_stdin);
 
 // Whether --update leaves out an input because of an output that exists: another file, regular, and
 // not older. A time that the output's file system has rounded down is not older.
@@ -47,19 +29,17 @@ struct Destination {
   FileId in_place;                // of the device or pipe
 };
 
-struct RunContext;
-
 // Decides where the output for `input` goes. Throws InvalidArgument for an existing file without -f
 // (or --update, if it is older), one that cannot be replaced, a file that holds a secret of the
 // run, the input itself, and binary data on a terminal. Stores the name of the output in `shown` as
 // soon as it is known.
-[[nodiscard]] Destination choose_destination(RunContext& run, const FileJob& job,
+[[nodiscard]] Destination choose_destination(FileContext& run, const FileJob& job,
                                              const Input& input, std::optional<std::string>& shown);
 
 // Opens the destination. An output file gets the modification time of an input file, and its mode:
 // unchanged when encrypting, limited by the umask when decrypting. `temporary` must outlive the
 // sink. `named`: see FileSink::Options.
-[[nodiscard]] std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job,
+[[nodiscard]] std::unique_ptr<Sink> open_sink(FileContext& run, const FileJob& job,
                                               const Destination& destination, const Input& input,
                                               TemporaryName& temporary, bool named);
 

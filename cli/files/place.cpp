@@ -1,5 +1,6 @@
 #include "cli/files/place.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -93,6 +94,29 @@ std::shared_ptr<const Folder> Place::open_folder() const {
   } catch (const IoError& error) {
     throw IoError(fmt::format("{}: {}", shown, error.what()), error.code());
   }
+}
+
+Input open_input(const Place& place, bool permissions, Waits waits) {
+  InputOptions options = {.permissions = permissions};
+  if (!place.root) return open_standard_input("standard input", options);
+  if (place.follow) {
+    options.advice_for_folder = "use -r to process the files in it";
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (waits == Waits::no ? O_NONBLOCK : 0);
+    return open_named_input(
+        place.shown, place.shown, flags,
+        [&](int all_flags) {
+          const auto folder = place.open_folder();
+          return openat(folder->descriptor(), place.name().c_str(), all_flags);
+        },
+        options);
+  }
+  // O_NONBLOCK: if the file has become a pipe, do not wait for a writer.
+  constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  Input input = open_file_input(place.root->open_file(place.path, flags), place.shown, options);
+  if (!input.is_regular()) {
+    throw IoError(fmt::format("{}: it is no longer a regular file", place.shown), EIO);
+  }
+  return input;
 }
 
 Place place_of_argument(TreeRoots& roots, const std::string& path, const char* action) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/streams/input.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {
@@ -95,6 +96,14 @@ struct Place {
   [[nodiscard]] std::shared_ptr<const Folder> open_folder() const;
   [[nodiscard]] Folder open_folder_now() const { return root->open_now(folder()); }
 };
+
+// Whether opening a FIFO waits for a writer.
+enum class Waits { no, yes };
+
+// Opens an input of a run, as cli/streams/input.hpp describes. Throws IoError also if a file that
+// was found in a folder is no longer a regular file, or can only be reached through a symbolic
+// link. `permissions`: whether to ask for them.
+[[nodiscard]] Input open_input(const Place& place, bool permissions, Waits waits);
 
 // The place of the file that the argument `path` names. Throws IoError if its folder cannot be
 // opened; the text contains "cannot" and `action`. Throws InvalidArgument for a folder.

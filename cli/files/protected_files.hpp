@@ -10,7 +10,7 @@
 
 #include "cli/files/file_id_set.hpp"
 #include "cli/files/place.hpp"
-#include "cli/secrets/keys.hpp"
+#include "cli/plan/secrets.hpp"
 #include "paraes/io.hpp"
 #include "paraes/known_secrets.hpp"
 

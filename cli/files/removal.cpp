@@ -69,8 +69,7 @@ bool is_file(const Place& place, const FileId& id) {
   return status && FileId(*status) == id;
 }
 
-std::optional<std::string> remove_source(const Place& source,
-                                         const FileOutcome::Committed& committed,
+std::optional<std::string> remove_source(const Place& source, const CommittedFile& committed,
                                          const ProtectedFiles& files, bool keep_identities) {
   const auto not_removed = [&](const std::string& why) {
     return fmt::format("{}: not removed: {}", source.shown, why);

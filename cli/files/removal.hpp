@@ -5,9 +5,16 @@
 #include <string>
 
 #include "cli/files/protected_files.hpp"
-#include "cli/run/file_job.hpp"
+#include "paraes/io.hpp"
 
 namespace paraes::cli {
+
+// An output file that was committed. --rm checks it before it removes the source.
+struct CommittedFile {
+  FileVersion input;  // at opening, and unchanged after the last read
+  Place output;
+  std::optional<WrittenFile> written;  // the output, with --rm
+};
 
 // Whether a file of any kind exists at a place.
 [[nodiscard]] bool is_there(const Place& place);
@@ -20,7 +27,7 @@ namespace paraes::cli {
 // all outputs were synced. Not if it holds a secret of the run either, which `files` knows. Returns
 // the error if it was not removed.
 [[nodiscard]] std::optional<std::string> remove_source(const Place& source,
-                                                       const FileOutcome::Committed& committed,
+                                                       const CommittedFile& committed,
                                                        const ProtectedFiles& files,
                                                        bool keep_identities);
 

@@ -12,6 +12,7 @@ namespace paraes::cli {
 // that ends in '/' skips folders only. A skipped folder is not entered.
 class Exclusions {
  public:
+  Exclusions() = default;
   // Throws InvalidArgument for an empty pattern.
   explicit Exclusions(const std::vector<std::string>& patterns);
 

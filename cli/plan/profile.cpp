@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "bench/axes.hpp"
-#include "cli/run/report.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/words/json_input.hpp"
 #include "cli/words/numbers.hpp"
 #include "cli/words/sizes.hpp"
@@ -393,12 +393,8 @@ std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes, bool a
   return choice;
 }
 
-void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
-  const char* kernel = std::getenv("PARAES_KERNEL");
-  const bool named = options.kernel.empty() ? kernel != nullptr && *kernel != '\0' &&
-                                                  std::string_view(kernel) != "auto"
-                                            : options.kernel != "auto";
-  if (options.device != "auto" || named || !is_authenticated(plan.format)) return;
+void use_profile(std::uint64_t bytes, Plan& plan) {
+  if (!plan.may_choose) return;
   const std::string path = profile_path();
   if (path.empty()) return;
   std::string why_ignored;
@@ -407,7 +403,7 @@ void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
     const std::optional<Profile> profile = read_profile(path);
     if (!profile) return;
     why_ignored = why_stale(*profile);
-    if (why_ignored.empty()) choice = choose(*profile, bytes, options.allow_leaky);
+    if (why_ignored.empty()) choice = choose(*profile, bytes, plan.execution.allow_leaky);
     if (choice && choice->device != "cpu") {
       const auto known =
           std::find_if(profile->devices.begin(), profile->devices.end(),
@@ -420,14 +416,14 @@ void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
     why_ignored = error.what();
   }
   if (!why_ignored.empty()) {
-    if (!options.quiet) {
+    if (!plan.reporting.quiet) {
       say(fmt::format("{}: this profile is ignored: {}; `paraes tune` measures again", path,
                       why_ignored));
     }
     return;
   }
   if (!choice) return;
-  plan.kernel = select_kernel(choice->kernel, choice->device, options.allow_leaky);
+  plan.kernel = select_kernel(choice->kernel, choice->device, plan.execution.allow_leaky);
   plan.execution.kernel = choice->kernel;
   plan.execution.device = choice->device;
   if (!choice->gpu_tuning.empty()) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bench/harness/statistics.hpp"
-#include "cli/arguments/crypt_options.hpp"
 #include "cli/plan/plan.hpp"
 #include "paraes/error.hpp"
 
@@ -103,9 +102,9 @@ struct Choice {
 [[nodiscard]] std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes,
                                            bool allow_leaky);
 
-// If --device and --kernel are `auto` and the format is authenticated, changes `plan` to the device
+// If the plan lets a profile choose, changes `plan` to the device
 // and kernel that the profile says are fastest for `bytes` bytes. Ignores a profile that is not
 // valid, with a line on standard error.
-void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan);
+void use_profile(std::uint64_t bytes, Plan& plan);
 
 }  // namespace paraes::cli

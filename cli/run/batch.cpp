@@ -17,17 +17,23 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments/options.hpp"
 #include "cli/files/file_id_set.hpp"
 #include "cli/files/inputs.hpp"
 #include "cli/files/output.hpp"
 #include "cli/files/removal.hpp"
 #include "cli/plan/profile.hpp"
+#include "cli/plan/secrets.hpp"
 #include "cli/run/file_task.hpp"
 #include "cli/run/rekey_task.hpp"
+#include "cli/run/report.hpp"
 #include "cli/run/small_file_task.hpp"
 #include "cli/run/summary.hpp"
 #include "cli/terminal/clock.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/words/choices.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 
@@ -42,28 +48,6 @@ constexpr std::uint64_t small_file_bytes = std::uint64_t{4} << 20;
 constexpr std::size_t most_group_files = 1024;
 constexpr std::uint64_t most_group_bytes = std::uint64_t{16} << 20;
 
-// Whether the data goes to a terminal, where a bar would stand in it.
-bool shows_data(const CryptOptions& options, Verb verb) {
-  if (verb == Verb::verify) return false;
-  if (options.data_on_stdout()) return isatty(STDOUT_FILENO) != 0;
-  return options.output.descriptor && isatty(*options.output.descriptor) != 0;
-}
-
-Progress::Bar choose_bar(const CryptOptions& options, Verb verb) {
-  if (options.progress) return Progress::Bar::always;
-  // A terminal shows what is typed, or the data, in the place of the bar.
-  const bool typed = options.reads_standard_input(false) && isatty(STDIN_FILENO) != 0;
-  const bool wanted = !options.no_progress && !options.quiet && isatty(STDERR_FILENO) != 0 &&
-                      !typed && !shows_data(options, verb);
-  return wanted ? Progress::Bar::when_slow : Progress::Bar::none;
-}
-
-// Where --json goes: standard output, unless data goes there.
-std::FILE* json_stream(const CryptOptions& options, Verb verb) {
-  const bool data = options.data_on_stdout() || options.output.same_as_stdout;
-  return verb != Verb::verify && data ? stderr : stdout;
-}
-
 // The size of a regular file; nullopt for anything else. "-" is standard input.
 std::optional<std::uint64_t> size_of_file(const std::string& path) {
   struct stat status = {};
@@ -75,23 +59,23 @@ std::optional<std::uint64_t> size_of_file(const std::string& path) {
 // Processes and reports the files of one run, in whatever order they end.
 class Batch {
  public:
-  Batch(const CryptOptions& options, const Plan& plan, bool several, Distributor* distributor)
-      : options_(options), plan_(plan), several_(several), run_(options, plan, distributor) {}
+  Batch(const Plan& plan, Distributor* distributor)
+      : plan_(plan), several_(plan.several), run_(plan, distributor) {}
 
   int single() {
-    const std::string& input = options_.inputs[0];
+    const std::string& input = plan_.inputs[0];
     {
-      Progress progress(choose_bar(options_, plan_.verb), bytes_to_process(input));
+      Progress progress(plan_.reporting.bar, bytes_to_process(input));
       FileJob job;
-      job.threads = options_.threads;
+      job.threads = plan_.execution.threads;
       job.input.shown = input;
       FileOutcome outcome;
       outcome.report = new_report(input);
       std::optional<OutputTree> outputs;
       attempt(outcome, [&] {
         if (input != "-") job.input = place_of_argument(run_.roots, input, "open");
-        if (options_.output.folder) {
-          outputs.emplace(run_.roots, options_.output.path);
+        if (plan_.output.folder) {
+          outputs.emplace(run_.roots, *plan_.output.path);
           job.output =
               outputs->place(default_name(plan_.direction(), file_name_of(input), "give -o FILE"));
           outputs->make_top();
@@ -110,20 +94,18 @@ class Batch {
   // Throws InvalidArgument if JSON would be written to the file that a secret is read from.
   void check_streams() const {
     struct stat status = {};
-    std::FILE* const stream = json_stream(options_, plan_.verb);
-    if (!options_.json || fstat(fileno(stream), &status) != 0) return;
+    std::FILE* const stream = plan_.reporting.json_stream;
+    if (!plan_.reporting.json || fstat(fileno(stream), &status) != 0) return;
     run_.files.check_secret_target(status, stream == stdout ? "standard output" : "standard error",
                                    "--json");
   }
 
   void warn() const {
-    if (!options_.quiet) warn_of_open_files(run_.files.secrets());
+    if (!plan_.reporting.quiet) warn_of_open_files(run_.files.secrets());
   }
 
   // Finds the files that several inputs and -r name. Writes nothing.
-  [[nodiscard]] Found find() {
-    return find_inputs(options_, plan_.verb, run_.roots, run_.files, run_.leftovers);
-  }
+  [[nodiscard]] Found find() { return find_inputs(run_); }
 
   // Throws InvalidArgument if the run would remove or replace a file that holds one of its secrets.
   // Reads these secrets for it.
@@ -135,7 +117,7 @@ class Batch {
       const FoundFile& file = found.files[i];
       if (file.state != FileState::waiting || !file.regular) continue;
       const bool fits = run_.known.may_be_in(file.bytes);
-      if (fits && options_.remove) {
+      if (fits && plan_.removes) {
         run_.files.check_input_contents(found.files.place(file), found.files.found_as(file));
       }
       // rekey replaces its inputs.
@@ -151,7 +133,7 @@ class Batch {
     Found& found = *found_;
     say_left_out(found);
     if (!found.any()) {
-      say(nothing_found_text(options_, plan_.verb, found));
+      say(nothing_found_text(plan_, found));
       return end(summary(found, exit_usage));
     }
     for (const Found::Refused& refused : found.refused) {
@@ -161,7 +143,7 @@ class Batch {
       for (const auto& [folder, why] : found.outputs->make()) refuse(folder, why, exit_failed);
     }
     {
-      Progress progress(choose_bar(options_, plan_.verb), bytes_to_process(found));
+      Progress progress(plan_.reporting.bar, bytes_to_process(found));
       process_all(found);
       progress.finish(failed_ == 0);
     }
@@ -170,7 +152,7 @@ class Batch {
     remove_sources();
     const bool all_done = failed_ == 0 && status_ == exit_done;
     const RunSummary result = summary(found, all_done ? exit_done : exit_some_failed);
-    if (!options_.quiet) say(summary_text(plan_.verb, result, found));
+    if (!plan_.reporting.quiet) say(summary_text(plan_.verb, result, found));
     return end(result);
   }
 
@@ -195,7 +177,7 @@ class Batch {
 
   // How many files are processed concurrently.
   [[nodiscard]] std::size_t concurrent_files() const {
-    const int asked = options_.threads == 0 ? available_cores() : options_.threads;
+    const int asked = plan_.execution.threads == 0 ? available_cores() : plan_.execution.threads;
     // The input, the output, a duplicate of the output, and perhaps the folder.
     constexpr rlim_t descriptors_per_file = 4;
     constexpr rlim_t reserved = 32;
@@ -246,7 +228,7 @@ class Batch {
       const FoundFile& file = files[i];
       if (file.state != FileState::waiting || file.bytes <= small_file_bytes) continue;
       FileJob job = found.job(file);
-      job.threads = options_.threads;
+      job.threads = plan_.execution.threads;
       process(job);
     }
     for (const auto& [number, id] : found.repeated) process_again(found, number, id);
@@ -256,7 +238,7 @@ class Batch {
   void process_again(const Found& found, std::uint32_t number, const FileId& id) {
     FileJob job = found.job(found.files[number]);
     job.found = nullptr;  // not a part of the total
-    job.threads = options_.threads;
+    job.threads = plan_.execution.threads;
     if (is_file(job.input, id)) {
       process(job);
       return;
@@ -337,7 +319,7 @@ class Batch {
     } catch (...) {
       failure = std::current_exception();
     }
-    if (ready.size() > 1 && options_.verbose && !options_.quiet) {
+    if (ready.size() > 1 && plan_.reporting.verbose) {
       say(fmt::format("{} files at once", ready.size()));
     }
     for_each_file(ready.size(), [&](unsigned, std::size_t i) {
@@ -354,7 +336,7 @@ class Batch {
   [[nodiscard]] RunReport new_report(const std::string& input) const {
     RunReport report;
     report.input = input;
-    report.format = options_.format;
+    report.format = format_name(plan_.format);
     report.device = plan_.on_gpu ? plan_.execution.device : "cpu";
     report.kernel = std::string(plan_.kernel.name);
     return report;
@@ -454,7 +436,7 @@ class Batch {
     if (report.exit == exit_done) {
       ++done_;
       bytes_ += report.bytes;
-      if (options_.remove && outcome.committed) remove_later(job, *outcome.committed);
+      if (plan_.removes && outcome.committed) remove_later(job, *outcome.committed);
     } else if (report.bad_ranges) {
       ++salvaged_;
       status_ = report.exit;  // --salvage found damage, and has reported it
@@ -470,7 +452,7 @@ class Batch {
     last_folder_.emplace(output.root, std::move(folder));
     folders_.insert(*last_folder_);
   }
-  void remove_later(const FileJob& job, FileOutcome::Committed& committed) {
+  void remove_later(const FileJob& job, CommittedFile& committed) {
     Removal removal;
     removal.input = committed.input;
     removal.output = *committed.written;
@@ -500,7 +482,7 @@ class Batch {
   }
 
   [[nodiscard]] bool wants_json(const RunReport& report) const {
-    return options_.json && report.exit != exit_closed_pipe;
+    return plan_.reporting.json && report.exit != exit_closed_pipe;
   }
   void print(const RunReport& report) {
     if (wants_json(report)) print_json(to_json(report));
@@ -508,7 +490,7 @@ class Batch {
 
   void print_json(const std::string& object) {
     try {
-      print_line(json_stream(options_, plan_.verb), object);
+      print_line(plan_.reporting.json_stream, object);
     } catch (const IoError& error) {
       ++failed_;
       if (!several_) status_ = exit_failed;
@@ -542,7 +524,7 @@ class Batch {
   void sync_folders() {
     for (const auto& [root, path] : folders_) {
       try {
-        root->open(path)->sync(options_.remove);
+        root->open(path)->sync(plan_.removes);
       } catch (const IoError& error) {
         fail_folders(
             Error(fmt::format("{}; the outputs in it may not be on the disk", error.what())));
@@ -583,7 +565,7 @@ class Batch {
 
   // Reports an input that is not processed, and why.
   void report_skipped(const std::string& input, const std::string& why) {
-    if (options_.verbose && !options_.quiet) say(fmt::format("{}: skipped: {}", input, why));
+    if (plan_.reporting.verbose) say(fmt::format("{}: skipped: {}", input, why));
     RunReport report;
     report.input = input;
     report.status = skipped_status;
@@ -594,7 +576,7 @@ class Batch {
   // Reports an input that --update leaves out.
   void report_up_to_date(const std::string& input, const std::string& output) {
     ++up_to_date_;
-    if (!options_.quiet && (!several_ || options_.verbose)) {
+    if (!plan_.reporting.quiet && (!several_ || plan_.reporting.verbose)) {
       say(fmt::format("{}: {} is up to date", input, output));
     }
     RunReport report;
@@ -607,7 +589,7 @@ class Batch {
   // Prints the last line of --json. Returns the exit status.
   int end(const RunSummary& summary) {
     const std::uint64_t failed = failed_;
-    if (options_.json) print_json(to_json(summary));
+    if (plan_.reporting.json) print_json(to_json(summary));
     return failed_ == failed ? summary.exit : exit_some_failed;
   }
 
@@ -622,7 +604,6 @@ class Batch {
             .exit = exit};
   }
 
-  const CryptOptions& options_;
   const Plan& plan_;
   const bool several_;
   const Clock::time_point start_ = Clock::now();
@@ -654,59 +635,50 @@ class Batch {
   std::deque<Removal> to_remove_;
 };
 
-// How many bytes there are to process; nullopt if that is not known before reading.
-std::optional<std::uint64_t> total_bytes(const CryptOptions& options, const Found& found) {
-  if (options.has_several_inputs()) return found.bytes;
-  return size_of_file(options.inputs[0]);
-}
+}  // namespace
 
-// Refuses a whole run. Its one report names the first input.
-int refuse_all(const CryptOptions& options, Verb verb, const std::exception& error) {
+int refuse_run(const Reporting& reporting, const std::exception& error) {
   RunReport report;
-  report.input = options.inputs.empty() ? "" : options.inputs[0];
-  if (options.given("--format")) report.format = options.format;
+  report.input = reporting.input;
+  report.format = reporting.format;
   report.status = error_text(error);
   report.exit = say_error(error);
-  if (options.json && report.exit != exit_closed_pipe) {
-    print_line(json_stream(options, verb), to_json(report));
-    if (options.has_several_inputs()) {
+  if (reporting.json && report.exit != exit_closed_pipe) {
+    print_line(reporting.json_stream, to_json(report));
+    if (reporting.several) {
       const RunSummary summary = {.failed = 1, .exit = report.exit};
-      print_line(json_stream(options, verb), to_json(summary));
+      print_line(reporting.json_stream, to_json(summary));
     }
   }
   return report.exit;
 }
 
-}  // namespace
-
-int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) {
+int run_batch(Plan plan, Distributor* distributor) {
   Progress::listen();
   remember_umask();
-  std::optional<Plan> plan;
   std::optional<Batch> batch;
   Found found;
-  const bool several = options.has_several_inputs();
   try {
-    plan = make_plan(options, verb);
-    batch.emplace(options, *plan, several, distributor);
+    batch.emplace(plan, distributor);
     try {
       batch->check_streams();
     } catch (const InvalidArgument& error) {
       return say_error(error);  // not as JSON, which would go to the file of the secret
     }
     batch->warn();
-    if (several) {
+    if (plan.several) {
       found = batch->find();
       batch->check_contents(found);
     }
-    if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
+    const auto bytes = plan.several ? std::optional(found.bytes) : size_of_file(plan.inputs[0]);
+    if (bytes) use_profile(*bytes, plan);
     if (found.outputs && found.any() && (found.waiting != 0 || found.outputs->mirrors())) {
       found.outputs->make_top();
     }
   } catch (const std::exception& error) {
-    return refuse_all(options, verb, error);
+    return refuse_run(plan.reporting, error);
   }
-  return several ? batch->several(std::move(found)) : batch->single();
+  return plan.several ? batch->several(std::move(found)) : batch->single();
 }
 
 }  // namespace paraes::cli

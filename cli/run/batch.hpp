@@ -1,13 +1,20 @@
 // Runs a verb over its inputs: one file, several files, or folders.
 #pragma once
 
+#include <exception>
 #include "cli/plan/plan.hpp"
+
 #include "cli/run/distributor.hpp"
 
 namespace paraes::cli {
 
-// Runs `verb` on all inputs, reports the results and returns the exit status. A `distributor` that
-// is not null transfers the messages, except those of small files when there are several inputs.
-[[nodiscard]] int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor);
+// Carries out the plan on all inputs, reports the results and returns the exit status. A
+// `distributor` that is not null transfers the messages, except those of small files when there are
+// several inputs.
+[[nodiscard]] int run_batch(Plan plan, Distributor* distributor);
+
+// Reports a run that is refused as a whole, by the name of its first input, and returns the exit
+// status.
+[[nodiscard]] int refuse_run(const Reporting& reporting, const std::exception& error);
 
 }  // namespace paraes::cli

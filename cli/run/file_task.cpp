@@ -6,6 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments/options.hpp"
+#include "cli/run/report.hpp"
+#include "cli/words/choices.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "cli/plan/plan.hpp"
 #include "cli/run/open_file.hpp"
 
 namespace paraes::cli {

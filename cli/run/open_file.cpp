@@ -10,24 +10,18 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/arguments/options.hpp"
+#include "cli/plan/plan.hpp"
+#include "cli/run/report.hpp"
+#include "cli/terminal/messages.hpp"
+#include "cli/words/choices.hpp"
+#include "cli/words/errors.hpp"
 #include "cli/words/sizes.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 
 namespace paraes::cli {
 namespace {
-
-std::string why_kernel(const CryptOptions& options, const Plan& plan) {
-  if (!plan.why.empty()) return plan.why;
-  if (options.kernel == "auto") return "the fastest constant-time one available";
-  if (options.given("--kernel")) return "named by --kernel";
-  const char* environment = std::getenv("PARAES_KERNEL");
-  if (environment == nullptr || *environment == '\0' ||
-      std::string_view(environment) != plan.kernel.name) {
-    return "the fastest constant-time one available";
-  }
-  return "named by PARAES_KERNEL";
-}
 
 SaltedHeader read_salted_header(Source& source) {
   std::array<std::uint8_t, SaltedHeader::bytes> start{};
@@ -36,9 +30,8 @@ SaltedHeader read_salted_header(Source& source) {
 }
 
 // Prints the warnings about leaky kernels and unauthenticated formats, and with -v what runs.
-void say_what_runs(const CryptOptions& options, const Plan& plan, const std::string& name,
-                   const Cipher& cipher, int threads) {
-  if (options.quiet) return;
+void say_what_runs(const Plan& plan, const std::string& name, const Cipher& cipher, int threads) {
+  if (plan.reporting.quiet) return;
   if (plan.kernel.timing == Timing::leaky && isatty(STDERR_FILENO) != 0) {
     say(
         fmt::format("warning: kernel {} leaks the key through the caches to whoever shares this "
@@ -48,13 +41,13 @@ void say_what_runs(const CryptOptions& options, const Plan& plan, const std::str
   if (plan.format == Format::openssl) {
     say("note: --format openssl is not authenticated: changes to the data go unnoticed");
   }
-  if (!options.verbose) return;
+  if (!plan.reporting.verbose) return;
   const std::string variant =
       plan.kernel.variant.empty() ? "" : fmt::format(" ({})", plan.kernel.variant);
   say(fmt::format("{} on {}, kernel {}{}: {}; threads: {}", name, cipher.device(), cipher.kernel(),
-                  variant, why_kernel(options, plan), threads));
+                  variant, plan.why, threads));
   if (!is_authenticated(plan.format) && plan.mode == BlockMode::cbc && plan.verb == Verb::encrypt &&
-      options.given("--threads") && threads > 1) {
+      plan.execution.threads > 1) {
     say("CBC encryption is serial (each block needs the one before it): it uses one thread");
   }
 }
@@ -86,7 +79,7 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
   run.files.check_input(input_.status, job.input.shown);
   if (run.plan.verb != Verb::verify) {
     destination_ = choose_destination(run, job, input_, outcome.report.output);
-    if (run.options.remove && !is_up_to_date()) check_removable(job.input, input_, destination_);
+    if (run.plan.removes && !is_up_to_date()) check_removable(job.input, input_, destination_);
   }
   start_ = Clock::now();
 }
@@ -114,8 +107,8 @@ MessageFactory::OpenHeader OpenFile::open_header(Source& source) {
 void OpenFile::say_what_runs(const Message& message) {
   const int threads = job_.threads == 0 ? available_cores() : job_.threads;
   std::call_once(run_.what_runs, [&] {
-    cli::say_what_runs(run_.options, run_.plan, fmt::format("AES-{}-GCM", message.key_bits()),
-                       message.cipher(), threads);
+    cli::say_what_runs(run_.plan, fmt::format("AES-{}-GCM", message.key_bits()), message.cipher(),
+                       threads);
   });
 }
 
@@ -134,7 +127,7 @@ std::unique_ptr<StreamTransform> OpenFile::make_stream(std::optional<SaltedHeade
   }
   key_expansion_ = nanoseconds_since(start);
   std::call_once(run_.what_runs, [&] {
-    cli::say_what_runs(run_.options, plan, fmt::format("{} AES-{}", mode_name(plan.mode), key_bits),
+    cli::say_what_runs(plan, fmt::format("{} AES-{}", mode_name(plan.mode), key_bits),
                        stream->cipher(), stream->cipher().threads());
   });
   return stream;
@@ -143,7 +136,7 @@ std::unique_ptr<StreamTransform> OpenFile::make_stream(std::optional<SaltedHeade
 // The secrets have been read by now: a message needs them.
 void OpenFile::check_contents() const {
   const std::string& shown = job_.input.shown;
-  if (run_.options.remove && run_.known.may_be_in(version_.size)) {
+  if (run_.plan.removes && run_.known.may_be_in(version_.size)) {
     run_.files.check_input_contents(job_.input);
   }
   if (destination_.descriptor) {
@@ -200,7 +193,7 @@ void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {
   if (!fallback.empty()) {
     report.fallback = fallback;
     std::call_once(run_.fallback, [&] {
-      if (run_.options.quiet) return;
+      if (run_.plan.reporting.quiet) return;
       say(fmt::format("{} failed, and the CPU does the rest: {}", run_.plan.execution.device,
                       fallback));
     });
@@ -221,7 +214,7 @@ void OpenFile::report_copy(const PhaseTimes& times) {
 }
 
 void OpenFile::say_empty_last_segment() const {
-  if (run_.plan.format != Format::tink || !run_.options.verbose || run_.options.quiet) return;
+  if (run_.plan.format != Format::tink || !run_.plan.reporting.verbose) return;
   say(
       fmt::format("{}: the last segment is empty and follows a full one, which Tink reads but "
                   "never writes",
@@ -242,7 +235,7 @@ void OpenFile::check_input_after_error() const {
 void OpenFile::finish() {
   if (auto* file = dynamic_cast<FileSink*>(output_.get()); file != nullptr) {
     const struct stat* const replaced = run_.plan.verb == Verb::rekey ? &input_.status : nullptr;
-    FileOutcome::Committed committed = {version_, destination_.place, {}};
+    CommittedFile committed = {version_, destination_.place, {}};
     outcome_.commits = true;
     advise_if_it_cannot_rename([&] {
       committed.written = run_.files.commit(*file, destination_.place, destination_.path, replaced);
@@ -257,7 +250,7 @@ void OpenFile::finish() {
 }
 
 void OpenFile::say_done() const {
-  if (!run_.options.verbose || run_.options.quiet) return;
+  if (!run_.plan.reporting.verbose) return;
   const RunReport& report = outcome_.report;
   // Without the time for the key, which includes scrypt and the prompt.
   const double seconds =

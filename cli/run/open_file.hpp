@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 
-#include "cli/files/input.hpp"
 #include "cli/files/output.hpp"
-#include "cli/run/file_job.hpp"
+#include "cli/run/file_outcome.hpp"
 #include "cli/run/run_context.hpp"
+#include "cli/streams/input.hpp"
 #include "cli/terminal/clock.hpp"
 
 namespace paraes::cli {

@@ -30,7 +30,7 @@ void RekeyTask::run() {
   }
   file_.finish();
   outcome_.report.rekeyed = what_;
-  if (!run_.options.quiet) add_if_memory_lasts([&] { add_notes(); });
+  if (!run_.plan.reporting.quiet) add_if_memory_lasts([&] { add_notes(); });
 }
 
 void RekeyTask::add_notes() {
@@ -51,7 +51,7 @@ void RekeyTask::transfer(FileSource& source) {
   static_cast<void>(old.parts.layout.extent_of(source.size()));
   const bool from_recipients = old.preface.kdf == Kdf::recipients;
   const bool to_recipients = run_.new_messages.kind() == SecretKind::recipients;
-  if (from_recipients && to_recipients && !run_.options.new_key) {
+  if (from_recipients && to_recipients && !run_.plan.new_key) {
     give_to_recipients(source, std::move(old));
     notes_.emplace_back(
         &run_.kept_keys,
@@ -77,7 +77,7 @@ void RekeyTask::give_to_recipients(FileSource& source, MessageFactory::OpenHeade
   const std::vector<std::uint8_t> header = run_.new_messages.header_for_recipients(old);
   auto& sink = dynamic_cast<FileSink&>(file_.open_output(false));
   what_ = "header";
-  if (!run_.options.verify_segments) {
+  if (!run_.plan.verify_segments) {
     const TransferResult result =
         replace_header(source, old.parts.layout, header, sink, transfer_options());
     file_.report_bytes(result.plain_bytes);

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "cli/arguments/options.hpp"
 #include "cli/run/file_task.hpp"
 #include "paraes/error.hpp"
 

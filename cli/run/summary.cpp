@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "cli/arguments/options.hpp"
+#include "cli/plan/plan.hpp"
 #include "cli/words/sizes.hpp"
 #include "cli/words/spelling.hpp"
 
@@ -59,13 +61,13 @@ std::string summary_text(Verb verb, const RunSummary& summary, const Found& foun
   return text;
 }
 
-std::string nothing_found_text(const CryptOptions& options, Verb verb, const Found& found) {
-  std::string text = fmt::format("{}: nothing to {}", some_of(options.inputs), verb_name(verb));
-  if (options.recursive) {
+std::string nothing_found_text(const Plan& plan, const Found& found) {
+  std::string text = fmt::format("{}: nothing to {}", some_of(plan.inputs), verb_name(plan.verb));
+  if (plan.recursive) {
     text += fmt::format("; looked for {}",
-                        verb == Verb::encrypt ? "files that are not *.paes" : "*.paes files");
+                        plan.verb == Verb::encrypt ? "files that are not *.paes" : "*.paes files");
   }
-  return text + skipped_text(verb, found);
+  return text + skipped_text(plan.verb, found);
 }
 
 }  // namespace paraes::cli

@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "cli/arguments/options.hpp"
 #include "cli/files/inputs.hpp"
+#include "cli/plan/plan.hpp"
 #include "cli/run/report.hpp"
 
 namespace paraes::cli {
@@ -12,7 +14,6 @@ namespace paraes::cli {
 [[nodiscard]] std::string summary_text(Verb verb, const RunSummary& summary, const Found& found);
 
 // The error of a run that found nothing: what it looked for, and what it skipped.
-[[nodiscard]] std::string nothing_found_text(const CryptOptions& options, Verb verb,
-                                             const Found& found);
+[[nodiscard]] std::string nothing_found_text(const Plan& plan, const Found& found);
 
 }  // namespace paraes::cli

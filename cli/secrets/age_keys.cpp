@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "cli/run/report.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
 #include "cli/terminal/signals.hpp"
 #include "paraes/error.hpp"

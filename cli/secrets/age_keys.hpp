@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/secrets/keys.hpp"
 #include "paraes/known_secrets.hpp"
 #include "paraes/recipients.hpp"
 #include "paraes/sha256.hpp"
@@ -21,7 +20,7 @@ class AgeKeys {
  public:
   // `hidden`: variables that age does not get. `known`: gets the identities. Keeps references to
   // both others.
-  AgeKeys(const KeyOptions& keys, std::vector<std::string> hidden, KnownSecrets& known)
+  AgeKeys(const SecretSources& keys, std::vector<std::string> hidden, KnownSecrets& known)
       : keys_(keys), hidden_(std::move(hidden)), known_(known) {}
 
   // Reads the identities, unless that was done. Throws as AgeIdentities does.
@@ -46,7 +45,7 @@ class AgeKeys {
 
   [[nodiscard]] AgeProgram program() const;
 
-  const KeyOptions& keys_;
+  const SecretSources& keys_;
   const std::vector<std::string> hidden_;
   KnownSecrets& known_;
   std::optional<RunKey> new_;

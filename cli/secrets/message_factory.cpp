@@ -7,8 +7,10 @@
 #include <limits>
 #include <utility>
 
+#include "cli/arguments/options.hpp"
 #include "cli/secrets/keys.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/words/choices.hpp"
 #include "cli/words/sizes.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
@@ -154,11 +156,9 @@ unsigned MessageFactory::key_bits() const {
 }
 
 SecretReading MessageFactory::reading() const {
-  const bool programs = options_.keys.starts_programs() || options_.to.starts_programs();
-  return {.quiet = options_.quiet,
-          .stdin_is_taken = options_.reads_standard_input(programs) ||
-                            has_secret_on_stdin(options_.keys) || has_secret_on_stdin(options_.to),
-          .hidden_variables = options_.secret_variables()};
+  return {.quiet = plan_.reporting.quiet,
+          .stdin_is_taken = plan_.standard_input.is_taken,
+          .hidden_variables = plan_.secret_variables()};
 }
 
 void MessageFactory::check_key_bits(std::size_t key_bytes) const {
@@ -235,12 +235,12 @@ const std::vector<TinkKey>& MessageFactory::tink_keys() {
 }
 
 std::vector<TinkKey> MessageFactory::load_tink_keys() const {
-  const bool may_be_keyset = !keys_.given("key-hex");
+  const bool may_be_keyset = !keys_.key_hex;
   KeyFile contents;
   if (may_be_keyset) contents = read_key_or_keyset(keys_, reading());
   std::vector<TinkKey> keys;
   if (contents.is_keyset) {
-    if (plan_.tink_flags || plan_.key_bits != 0 || options_.given("--key-encoding")) {
+    if (plan_.tink_flags || plan_.key_bits != 0 || keys_.key_encoding) {
       throw InvalidArgument(
           "a Tink keyset holds its own parameters: --segment-size, --tink-hash, --key-bits and "
           "--key-encoding go with raw keys");

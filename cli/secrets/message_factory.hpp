@@ -12,6 +12,7 @@
 
 #include "cli/plan/plan.hpp"
 #include "cli/secrets/age_keys.hpp"
+#include "cli/secrets/keys.hpp"
 #include "cli/secrets/tink_keyset.hpp"
 #include "paraes/known_secrets.hpp"
 #include "paraes/streams.hpp"
@@ -21,16 +22,14 @@ namespace paraes::cli {
 // Thread-safe: one thread reads a secret, or asks for it on the terminal, for all.
 class MessageFactory {
  public:
-  // `keys`: the flags among `options` that say where the secrets come from. `known`: gets each that
-  // is read. Keeps references to its arguments.
-  MessageFactory(const CryptOptions& options, const Plan& plan, const KeyOptions& keys,
-                 KnownSecrets& known)
-      : options_(options),
-        plan_(plan),
+  // `keys`: those of the plan's sources that the secrets come from. `known`: gets each that is
+  // read. Keeps references to its arguments.
+  MessageFactory(const Plan& plan, const SecretSources& keys, KnownSecrets& known)
+      : plan_(plan),
         keys_(keys),
         known_(known),
         kind_(keys.kind()),
-        age_(keys, options.secret_variables(), known) {}
+        age_(keys, plan.secret_variables(), known) {}
 
   // The kind of secret that the flags give.
   [[nodiscard]] SecretKind kind() const noexcept { return kind_; }
@@ -92,9 +91,8 @@ class MessageFactory {
   [[nodiscard]] unsigned key_bits() const;
   [[nodiscard]] SecretReading reading() const;
 
-  const CryptOptions& options_;
   const Plan& plan_;
-  const KeyOptions& keys_;
+  const SecretSources& keys_;
   KnownSecrets& known_;
   const SecretKind kind_;
   // Held while a secret is read, asked for or derived. References to secrets stay valid after that.

@@ -16,11 +16,11 @@
 #include <utility>
 
 #include "bench/harness/status_line.hpp"
-#include "cli/files/input.hpp"
-#include "cli/run/report.hpp"
 #include "cli/secrets/keys.hpp"
 #include "cli/secrets/secret_command.hpp"
+#include "cli/streams/input.hpp"
 #include "cli/terminal/signals.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 
@@ -156,16 +156,16 @@ Raw ask(int terminal, const char* prompt) {
   return {.name = "the terminal", .text = std::move(line)};
 }
 
-Raw from_terminal(const KeyOptions& options) {
-  const bool is_other = options.role == KeyRole::rekey_to;
-  const bool confirm = is_other || options.role == KeyRole::seal;
+Raw from_terminal(const SecretSources& sources) {
+  const bool is_other = sources.role == KeyRole::rekey_to;
+  const bool confirm = is_other || sources.role == KeyRole::seal;
   const Descriptor terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (terminal.get() < 0) {
     throw InvalidArgument(
         fmt::format("no passphrase was given and there is no terminal to ask on: use {}, {}, {} or "
                     "{}",
-                    options.flag("passphrase-file"), options.flag("passphrase-fd"),
-                    options.flag("passphrase-env"), options.flag("passphrase-command")));
+                    sources.flag("passphrase-file"), sources.flag("passphrase-fd"),
+                    sources.flag("passphrase-env"), sources.flag("passphrase-command")));
   }
   Raw passphrase = ask(terminal.get(), is_other ? "New passphrase: " : "Passphrase: ");
   const bool is_empty = passphrase.text.size() == 1;  // a newline
@@ -178,28 +178,28 @@ Raw from_terminal(const KeyOptions& options) {
   return passphrase;
 }
 
-Raw load(const KeyOptions& options, const SecretReading& reading) {
-  if (options.given("passphrase-file")) return from_file(options.passphrase_file);
-  if (options.passphrase_fd) {
-    return from_descriptor(*options.passphrase_fd, options.flag("passphrase-fd"));
+Raw load(const SecretSources& sources, const SecretReading& reading) {
+  if (sources.passphrase_file) return from_file(*sources.passphrase_file);
+  if (sources.passphrase_fd) {
+    return from_descriptor(*sources.passphrase_fd, sources.flag("passphrase-fd"));
   }
-  if (options.given("passphrase-env")) {
-    return from_environment(options.passphrase_env, options.flag("passphrase-env"));
+  if (sources.passphrase_env) {
+    return from_environment(*sources.passphrase_env, sources.flag("passphrase-env"));
   }
-  if (options.given("passphrase-command")) {
-    const std::string flag = options.flag("passphrase-command");
+  if (sources.passphrase_command) {
+    const std::string flag = sources.flag("passphrase-command");
     return {.name = flag,
-            .text = output_of_command(options.passphrase_command, flag, "passphrase",
+            .text = output_of_command(*sources.passphrase_command, flag, "passphrase",
                                       most_passphrase_bytes + 2, reading)};
   }
-  return from_terminal(options);
+  return from_terminal(sources);
 }
 
 }  // namespace
 
-SecretBytes load_passphrase(const KeyOptions& options, PassphraseRule rule,
+SecretBytes load_passphrase(const SecretSources& sources, PassphraseRule rule,
                             const SecretReading& reading) {
-  Raw raw = load(options, reading);
+  Raw raw = load(sources, reading);
   const std::string name = raw.name;
   SecretBytes passphrase =
       rule == PassphraseRule::openssl ? first_line(std::move(raw)) : trimmed(std::move(raw.text));

@@ -1,4 +1,4 @@
-#include "cli/plan/descriptors.hpp"
+#include "cli/streams/descriptors.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/run/report.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/descriptors.hpp"
 #include "src/core/system/process.hpp"

@@ -3,12 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "cli/files/place.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {
@@ -32,12 +32,18 @@ struct Input {
 // beginning, however often, so that one descriptor serves several runs.
 [[nodiscard]] Input open_secret(const std::string& path, std::string_view name);
 
-// Whether opening a FIFO waits for a writer.
-enum class Waits { no, yes };
-
-// Opens an input of a run, with the exceptions above. Throws IoError also if a file that was found
-// in a folder is no longer a regular file, or can only be reached through a symbolic link.
-// `permissions`: whether to ask for them.
-[[nodiscard]] Input open_input(const Place& place, bool permissions, Waits waits);
+// For open_input of cli/files/place.hpp, whose inputs have folders.
+struct InputOptions {
+  bool permissions = false;  // ask for them
+  std::string_view advice_for_folder = "name a file in it";
+};
+[[nodiscard]] Input open_standard_input(std::string_view name, const InputOptions& options);
+// The open file `descriptor`; without one, errno says why.
+[[nodiscard]] Input open_file_input(Descriptor descriptor, std::string_view name,
+                                    const InputOptions& options);
+// Opens `path` with open_file(flags), unless its name means a descriptor.
+[[nodiscard]] Input open_named_input(const std::string& path, std::string_view name, int flags,
+                                     const std::function<int(int flags)>& open_file,
+                                     const InputOptions& options);
 
 }  // namespace paraes::cli

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "bench/harness/status_line.hpp"
-#include "cli/run/report.hpp"
+#include "cli/words/errors.hpp"
 
 namespace paraes::cli {
 namespace {

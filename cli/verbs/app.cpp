@@ -8,10 +8,11 @@
 #include <utility>
 
 #include "cli/arguments/arguments.hpp"
-#include "cli/run/report.hpp"
-#include "cli/secrets/keys.hpp"
+#include "cli/arguments/key_hex.hpp"
 #include "cli/terminal/core_dumps.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/terminal/signals.hpp"
+#include "cli/words/errors.hpp"
 #include "cli/words/help.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"

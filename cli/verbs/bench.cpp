@@ -10,7 +10,9 @@
 
 #include "bench/bench.hpp"
 #include "bench/harness/random.hpp"
-#include "cli/run/report.hpp"
+#include "cli/arguments/number_flags.hpp"
+#include "cli/plan/plan.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "cli/words/numbers.hpp"
 #include "cli/words/sizes.hpp"

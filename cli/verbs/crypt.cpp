@@ -1,10 +1,16 @@
-// encrypt, decrypt and verify, which share their flags.
+// encrypt, decrypt, verify and rekey, which share their flags.
 
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "cli/arguments/flags.hpp"
+#include "cli/arguments/options.hpp"
+#include "cli/plan/plan.hpp"
 #include "cli/run/batch.hpp"
 #include "cli/verbs/verbs.hpp"
 
@@ -80,19 +86,46 @@ Examples:
   paraes verify -r -k my.key backup
   paraes verify -k my.key < big.tar.paes)";
 
+constexpr const char* rekey_text = R"(
+Replaces each FILE, in the format paraes, by the same data for other keys. A file whose keys,
+header or length are wrong stays as it is. While it runs, a file takes its space twice.
+
+From recipients to recipients, only the header changes, and the data is copied: --verify
+authenticates it as well. Former recipients may have kept the file's key, and old copies of the file
+still open for them; --new-key encrypts the data again. Any other change does that anyway, and
+authenticates all data.
+
+-k, --passphrase-file and the like, and -i, say what the files are encrypted with now; without them,
+rekey asks for the passphrase.
+)";
+constexpr const char* rekey_examples = R"(
+Examples:
+  paraes rekey -i me.txt --to-recipients-file team.txt -r backup
+  paraes rekey -i me.txt --to-recipient age1... --new-key secrets.tar.paes
+  paraes rekey -k my.key --to-passphrase notes.txt.paes
+  paraes rekey --passphrase-file old --to-passphrase-file new *.paes)";
+
+int run_crypt(const CryptOptions& options) {
+  Reporting reporting;
+  std::optional<Plan> plan;
+  try {
+    plan = make_plan(options, {.stdin_is_terminal = isatty(STDIN_FILENO) != 0}, reporting);
+  } catch (const std::exception& error) {
+    return refuse_run(reporting, error);
+  }
+  return run_batch(std::move(*plan), nullptr);
+}
+
 void add_verb(CLI::App& app, int& status, const CryptOverrides& overrides, Verb verb,
               const char* summary, const char* text, const char* examples) {
   CLI::App* verb_app = app.add_subcommand(verb_name(verb), summary);
   // Shared with the callback, which runs after this function has returned.
-  const auto options = std::make_shared<CryptOptions>();
-  add_crypt_options(*verb_app, *options, verb);
+  const auto options = std::make_shared<CryptOptions>(verb);
+  add_crypt_flags(*verb_app, *options);
   if (overrides.add_options) overrides.add_options(*verb_app);
   verb_app->footer(text + (overrides.examples.empty() ? examples : overrides.examples));
-  verb_app->callback([options, verb, &status, run = overrides.run] {
-    options->output.path_given = options->given("--output");
-    look_at_output(options->output);
-    default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
-    status = run ? run(*options, verb) : run_batch(*options, verb, nullptr);
+  verb_app->callback([options, &status, run = overrides.run] {
+    status = run ? run(*options) : run_crypt(*options);
   });
 }
 
@@ -111,6 +144,11 @@ void add_decrypt(CLI::App& app, int& status, const CryptOverrides& overrides) {
 void add_verify(CLI::App& app, int& status, const CryptOverrides& overrides) {
   add_verb(app, status, overrides, Verb::verify, "Authenticates files and writes nothing.",
            verify_text, verify_examples);
+}
+
+void add_rekey(CLI::App& app, int& status) {
+  add_verb(app, status, {}, Verb::rekey, "Gives files to other keys, passphrases or recipients.",
+           rekey_text, rekey_examples);
 }
 
 }  // namespace paraes::cli

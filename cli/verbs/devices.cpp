@@ -12,9 +12,10 @@
 
 #include "bench/axes.hpp"
 #include "cli/files/output.hpp"
-#include "cli/run/report.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/terminal/signals.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "cli/words/errors.hpp"
 #include "cli/words/numbers.hpp"
 #include "cli/words/sizes.hpp"
 #include "paraes/devices.hpp"

@@ -9,11 +9,17 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/files/input.hpp"
+#include "cli/arguments/flags.hpp"
+#include "cli/arguments/options.hpp"
 #include "cli/plan/plan.hpp"
-#include "cli/run/report.hpp"
+#include "cli/plan/secrets.hpp"
 #include "cli/secrets/age_keys.hpp"
+#include "cli/secrets/keys.hpp"
+#include "cli/streams/input.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "cli/words/choices.hpp"
+#include "cli/words/errors.hpp"
 #include "cli/words/sizes.hpp"
 #include "paraes/error.hpp"
 #include "paraes/recipients.hpp"
@@ -36,27 +42,6 @@ struct Info {
   bool needs_context = false;  // --identity opens the slot, but the message needs a context
 };
 
-Plan plan_of(const CryptOptions& options) {
-  if (options.inputs.empty()) throw InvalidArgument(why_no_input(options, Verb::info));
-  Plan plan;
-  plan.format = parse_format(options);
-  if (!is_authenticated(plan.format)) {
-    throw InvalidArgument(fmt::format("--format {} has no header to show", options.format));
-  }
-  check_secret_source(
-      options.keys, options.format,
-      {.key = true, .passphrase = true, .recipients = plan.format == Format::paraes},
-      options.reads_standard_input(false));
-  parse_tink(options, plan);
-  if (options.given("--key-bits")) {
-    if (plan.format == Format::paraes) {
-      throw InvalidArgument(
-          "--key-bits goes with --format c2sp and tink; a paraes header holds the size");
-    }
-  }
-  return plan;
-}
-
 bool opens_without_context(Bytes header, Bytes input_key) {
   try {
     static_cast<void>(open_paraes_message(header, input_key, {}));
@@ -66,19 +51,19 @@ bool opens_without_context(Bytes header, Bytes input_key) {
   }
 }
 
-void look_for_recipients(const CryptOptions& options, Bytes header, Info& info) {
+void look_for_recipients(const Plan& plan, Bytes header, Info& info) {
   if (info.preface->kdf != Kdf::recipients) {
-    if (options.keys.kind() != SecretKind::recipients) return;
+    if (plan.keys.kind() != SecretKind::recipients) return;
     throw InvalidArgument(
         "the input has no recipients, so no identity opens it: leave --identity out");
   }
   const Bytes age_file = age_file_of(header);
   info.stanzas = parse_age_header(age_file);
   info.age_file_bytes = age_file.size();
-  if (options.keys.kind() != SecretKind::recipients) return;
+  if (plan.keys.kind() != SecretKind::recipients) return;
   try {
     KnownSecrets none;  // nothing is replaced or removed
-    AgeKeys keys(options.keys, options.secret_variables(), none);
+    AgeKeys keys(plan.keys, plan.secret_variables(), none);
     const SecretBytes input_key = open_slot(header, keys.of_header(header).span());
     info.opens = true;
     info.needs_context = !opens_without_context(header, input_key.span());
@@ -88,9 +73,9 @@ void look_for_recipients(const CryptOptions& options, Bytes header, Info& info) 
   }
 }
 
-void look_at_paraes(const CryptOptions& options, Source& source, Info& info) {
+void look_at_paraes(const Plan& plan, Source& source, Info& info) {
   const std::vector<std::uint8_t> header = read_paraes_header(source);
-  if (!options.given("--format") && !looks_like_paraes(header)) {
+  if (!plan.format_named && !looks_like_paraes(header)) {
     throw InvalidArgument(
         "the input does not begin like a paraes message; name c2sp or tink with --format (raw and "
         "openssl have no header to show)");
@@ -98,18 +83,18 @@ void look_at_paraes(const CryptOptions& options, Source& source, Info& info) {
   info.preface = Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
   info.key_bits = info.preface->key_bits;
   info.layout = c2sp_layout(paraes_header_bytes + info.preface->wrap_bytes);
-  look_for_recipients(options, header, info);
+  look_for_recipients(plan, header, info);
 }
 
-Info look(const CryptOptions& options, const Plan& plan, const std::string& name) {
-  const Input input = open_input(options.inputs[0], name);
+Info look(const Plan& plan, const std::string& name) {
+  const Input input = open_input(plan.inputs[0], name);
   Info info;
   info.format = plan.format;
   info.sealed_bytes = input.source->remaining();
   if (plan.format == Format::paraes) {
-    look_at_paraes(options, *input.source, info);
+    look_at_paraes(plan, *input.source, info);
   } else if (plan.format == Format::c2sp) {
-    info.key_bits = options.key_bits;
+    info.key_bits = plan.key_bits;
     info.layout = c2sp_layout();
   } else {
     std::array<std::uint8_t, 1> start{};
@@ -125,9 +110,9 @@ Info look(const CryptOptions& options, const Plan& plan, const std::string& name
     }
     parameters.derived_key_bytes = length - 8;
     info.key_bits = 8 * (length - 8);
-    if (options.given("--key-bits") && options.key_bits != info.key_bits) {
+    if (plan.key_bits != 0 && plan.key_bits != info.key_bits) {
       throw InvalidArgument(fmt::format("--key-bits {} contradicts the header, which is for AES-{}",
-                                        options.key_bits, info.key_bits));
+                                        plan.key_bits, info.key_bits));
     }
     info.layout = tink_layout(parameters);
   }
@@ -152,11 +137,11 @@ bool has_tag(const AgeStanza& stanza) {
   return stanza.type.starts_with("ssh-") && !stanza.arguments.empty();
 }
 
-std::string as_json(const CryptOptions& options, const Info& info) {
+std::string as_json(const Plan& plan, const Info& info) {
   const bool scrypt = info.preface && info.preface->kdf == Kdf::scrypt;
   // A field that is unknown, or that the format does not have, stays null.
   nlohmann::ordered_json object;
-  object["input"] = options.inputs[0];
+  object["input"] = plan.inputs[0];
   object["format"] = format_name(info.format);
   object["version"] = nullptr;
   object["cipher"] =
@@ -259,30 +244,31 @@ Examples:
   paraes info -i ~/.ssh/id_ed25519 big.tar.paes
   paraes info --format tink --segment-size 4KiB stream.bin)";
 
+int run_info(const CryptOptions& options) {
+  Reporting reporting;
+  const Plan plan = make_plan(options, {.stdin_is_terminal = isatty(STDIN_FILENO) != 0}, reporting);
+  if (plan.starts_programs()) hide_descriptors(plan.keys);
+  warn_of_open_files(secret_files(plan));
+  const std::string name = input_name(plan.inputs[0]);
+  Info info;
+  try {
+    info = look(plan, name);
+  } catch (const Error& error) {
+    say(with_name(error_text(error), {name}));
+    return exit_status(error);
+  }
+  print_line(stdout, reporting.json ? as_json(plan, info) : as_text(info));
+  return info.opens.value_or(true) ? exit_done : exit_wrong_key;
+}
+
 }  // namespace
 
 void add_info(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand("info", "Shows what the header of an encrypted file says.");
-  const auto options = std::make_shared<CryptOptions>();
-  add_crypt_options(*verb, *options, Verb::info);
+  const auto options = std::make_shared<CryptOptions>(Verb::info);
+  add_crypt_flags(*verb, *options);
   verb->footer(info_footer);
-  verb->callback([options, &status] {
-    default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
-    const Plan plan = plan_of(*options);
-    if (options->keys.starts_programs()) hide_descriptors(options->keys);
-    warn_of_open_files(secret_files(options->keys));
-    const std::string name = input_name(options->inputs[0]);
-    Info info;
-    try {
-      info = look(*options, plan, name);
-    } catch (const Error& error) {
-      say(with_name(error_text(error), {name}));
-      status = exit_status(error);
-      return;
-    }
-    print_line(stdout, options->json ? as_json(*options, info) : as_text(info));
-    status = info.opens.value_or(true) ? exit_done : exit_wrong_key;
-  });
+  verb->callback([options, &status] { status = run_info(*options); });
 }
 
 }  // namespace paraes::cli

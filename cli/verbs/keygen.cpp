@@ -11,12 +11,12 @@
 #include <string>
 #include <utility>
 
-#include "cli/plan/descriptors.hpp"
-#include "cli/run/report.hpp"
+#include "cli/arguments/number_flags.hpp"
+#include "cli/streams/descriptors.hpp"
 #include "cli/terminal/signals.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "cli/words/choices.hpp"
-#include "cli/words/numbers.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/kdf.hpp"

@@ -11,8 +11,9 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/run/report.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "cli/words/errors.hpp"
 #include "cli/words/help.hpp"
 #include "src/core/system/process.hpp"
 

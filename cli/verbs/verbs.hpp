@@ -8,7 +8,7 @@
 
 #include "bench/bench.hpp"
 #include "cli/arguments/cli11_fwd.hpp"
-#include "cli/arguments/crypt_options.hpp"
+#include "cli/arguments/options.hpp"
 
 namespace paraes::cli {
 
@@ -16,7 +16,7 @@ namespace paraes::cli {
 struct CryptOverrides {
   std::function<void(CLI::App& verb)> add_options;  // empty: no more flags
   // Runs the verb and returns the exit status; empty: run_batch.
-  std::function<int(const CryptOptions& options, Verb verb)> run;
+  std::function<int(const CryptOptions& options)> run;
   // The end of --help, with a line "Examples:"; empty: the examples of paraes.
   std::string examples;
 };

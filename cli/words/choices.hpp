@@ -84,4 +84,12 @@ T pick(std::string_view flag, const std::array<Word<T>, n>& choices, std::string
   throw InvalidArgument(text + "'");
 }
 
+[[nodiscard]] inline const char* format_name(Format format) {
+  return format_choices.at(static_cast<std::size_t>(format)).word;
+}
+
+[[nodiscard]] inline bool is_authenticated(Format format) {
+  return format != Format::raw && format != Format::openssl;
+}
+
 }  // namespace paraes::cli

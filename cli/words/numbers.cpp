@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -24,6 +23,26 @@ std::optional<std::uint64_t> read_decimal(std::string_view text) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
+}  // namespace
+
+std::uint64_t parse_number(std::string_view text, std::string_view flag, std::uint64_t least,
+                           std::uint64_t most) {
+  const std::optional<std::uint64_t> value = read_decimal(text);
+  if (value && *value >= least && *value <= most) return *value;
+  throw InvalidArgument(
+      fmt::format("{}: '{}' is not a whole number from {} to {}", flag, text, least, most));
+}
+
+unsigned parse_number_of(std::string_view text, std::string_view flag,
+                         std::span<const unsigned> choices) {
+  const std::optional<std::uint64_t> number = read_decimal(text);
+  const auto found = std::find(choices.begin(), choices.end(), number);
+  if (found != choices.end()) return *found;
+  std::vector<std::string> words;
+  for (const unsigned choice : choices) words.push_back(std::to_string(choice));
+  throw InvalidArgument(fmt::format("{}: '{}' is not {}", flag, text, listed(words, "or")));
+}
+
 double parse_decimal(std::string_view text, std::string_view flag, double least, double most) {
   double value = 0;
   const auto [end, error] =
@@ -36,66 +55,19 @@ double parse_decimal(std::string_view text, std::string_view flag, double least,
       fmt::format("{}: '{}' is not a number from {} to {}", flag, text, least, most));
 }
 
-// Adds a flag whose value `store` gets, with the flag's long name.
-CLI::Option* add_text_option(
-    CLI::App& app, const char* names, const char* help,
-    std::function<void(const std::string& text, std::string_view flag)> store) {
-  const std::string_view all(names);
-  const std::string flag(all.substr(all.find("--")));
-  return app
-      .add_option(
-          names,
-          [flag, store = std::move(store)](const CLI::results_t& given) {
-            store(given.at(0), flag);
-            return true;
-          },
-          help)
-      ->type_name("N");
-}
-
-}  // namespace
-
-std::uint64_t parse_number(std::string_view text, std::string_view flag, std::uint64_t least,
-                           std::uint64_t most) {
-  const std::optional<std::uint64_t> value = read_decimal(text);
-  if (value && *value >= least && *value <= most) return *value;
-  throw InvalidArgument(
-      fmt::format("{}: '{}' is not a whole number from {} to {}", flag, text, least, most));
-}
-
-CLI::Option* add_number_option(CLI::App& app, const char* names, Range range, const char* help,
-                               std::function<void(std::uint64_t)> store) {
-  return add_text_option(
-      app, names, help,
-      [range, store = std::move(store)](const std::string& text, std::string_view flag) {
-        store(parse_number(text, flag, range.least, range.most));
-      });
-}
-
-CLI::Option* add_number_of(CLI::App& app, const char* names, unsigned& value,
-                           std::vector<unsigned> choices, const char* help) {
-  std::vector<std::string> words;
-  words.reserve(choices.size());
-  for (const unsigned choice : choices) words.push_back(std::to_string(choice));
-  const auto parse = [&value, choices = std::move(choices), words](const std::string& text,
-                                                                   std::string_view flag) {
-    const std::optional<std::uint64_t> number = read_decimal(text);
-    const auto found = std::find(choices.begin(), choices.end(), number);
-    if (found == choices.end()) {
-      throw InvalidArgument(fmt::format("{}: '{}' is not {}", flag, text, listed(words, "or")));
-    }
-    value = *found;
-  };
-  return add_text_option(app, names, help, parse)
-      ->type_name(fmt::format("{}", fmt::join(words, "|")));
-}
-
-CLI::Option* add_decimal(CLI::App& app, const char* names, double& value, double least, double most,
-                         const char* help) {
-  return add_text_option(app, names, help,
-                         [&value, least, most](const std::string& text, std::string_view flag) {
-                           value = parse_decimal(text, flag, least, most);
-                         });
+std::vector<std::uint8_t> parse_hex(std::string_view text, std::string_view flag) {
+  if (text.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) {
+    throw InvalidArgument(fmt::format("{} has a character that is not a hex digit", flag));
+  }
+  if (text.size() % 2 != 0) {
+    throw InvalidArgument(fmt::format("{} has {} hex digits, an odd number; a byte is two digits",
+                                      flag, text.size()));
+  }
+  std::vector<std::uint8_t> bytes(text.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::from_chars(text.data() + 2 * i, text.data() + 2 * i + 2, bytes[i], 16);
+  }
+  return bytes;
 }
 
 }  // namespace paraes::cli

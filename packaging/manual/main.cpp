@@ -70,7 +70,7 @@ void write_all(const fs::path& source, const fs::path& output, const std::string
   mpi::Flags flags;
   // Any functions: what they are there for decides which flags the verbs have.
   const mpi::Actions actions = {
-      .crypt = [](const cli::CryptOptions&, cli::Verb) { return 0; },
+      .crypt = [](const cli::CryptOptions&) { return 0; },
       .measure = [](const bench::Axes&, const bench::Options&) { return 0; },
   };
   const Executable paraes = describe(cli::paraes_executable());

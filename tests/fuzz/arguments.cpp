@@ -9,7 +9,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "cli/arguments/crypt_options.hpp"
+#include "cli/arguments/flags.hpp"
 #include "cli/plan/plan.hpp"
 #include "paraes/error.hpp"
 #include "tests/fuzz/input.hpp"
@@ -57,8 +57,8 @@ struct Command {
     app.set_version_flag("-V,--version", "1", "Print the version.");
     app.set_help_flag("-h,--help", "Print this help.");
     for (std::size_t i = 0; i < std::size(verbs); ++i) {
-      cli::add_crypt_options(*app.add_subcommand(cli::verb_name(verbs[i]), "A verb."), options[i],
-                             verbs[i]);
+      options[i] = CryptOptions(verbs[i]);
+      cli::add_crypt_flags(*app.add_subcommand(cli::verb_name(verbs[i]), "A verb."), options[i]);
     }
     app.add_subcommand(cli::version_verb, "A verb.");
     app.add_subcommand(cli::help_verb, "A verb.")->add_option("VERB", "A verb.");
@@ -85,23 +85,22 @@ std::vector<std::string> files_in(const CLI::App& verb, const std::vector<std::s
   return {};
 }
 
-void check_plan(CryptOptions& options, Verb verb) {
-  options.output.path_given = options.given("--output");
-  cli::default_to_standard_input(options, false);
+void check_plan(const CryptOptions& options) {
   // A GPU's driver is not under test.
-  if (options.device != "auto" && options.device != "cpu") return;
-  const cli::Plan plan = cli::make_plan(options, verb);
-  require(!options.inputs.empty());
-  require(cli::format_name(plan.format) == options.format);
-  require(plan.format_named == options.given("--format"));
-  require(plan.kernel.available && !plan.on_gpu);
+  if (options.device && *options.device != "auto" && *options.device != "cpu") return;
+  cli::Reporting reporting;
+  const cli::Plan plan = cli::make_plan(options, {}, reporting);
+  require(!plan.inputs.empty());
+  require(plan.format == options.format.value_or(cli::Format::paraes));
+  require(plan.format_named == options.format.has_value());
+  require(plan.verb == Verb::info || (plan.kernel.available && !plan.on_gpu));
   require(cli::is_authenticated(plan.format) || plan.context.empty());
   require(plan.context.size() <= max_c2sp_context_bytes);
   require(plan.unit_bytes >= block_bytes && plan.unit_bytes <= max_xts_unit_bytes);
   require(plan.iv.empty() || plan.iv.size() == block_bytes);
   require(plan.key_bits != 192 || !cli::is_authenticated(plan.format));
   require(plan.plain_bytes(1000) <= 1000);
-  require(options.keys.sources().size() <= 1);
+  require(plan.keys.given().size() <= 1);
 }
 
 // What read_arguments returned is what CLI11 and the verb get.
@@ -118,7 +117,7 @@ void check_parsed(Command& command, const cli::Arguments& arguments) {
     require(chosen == verb.parsed());
     if (!chosen) continue;
     require(command.options[i].inputs == files_in(verb, arguments.words));
-    check_plan(command.options[i], verbs[i]);
+    check_plan(command.options[i]);
   }
 }
 

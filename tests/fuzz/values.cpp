@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "cli/plan/exclude.hpp"
-#include "cli/plan/plan.hpp"
 #include "cli/words/numbers.hpp"
 #include "cli/words/sizes.hpp"
 #include "cli/words/spelling.hpp"

@@ -122,8 +122,8 @@ MUTATIONS = [
         "a profile makes paraes use GPU kernels that leak the key through caches, without being "
         "allowed to"),
     Mutation(
-        1, "documented-option", "documents", "cli/arguments/crypt_options.cpp",
-        '.option("--exclude", o.exclude,', '.option("--skip", o.exclude,',
+        1, "documented-option", "documents", "cli/arguments/flags.cpp",
+        '{"--exclude",', '{"--skip",',
         "commands from the documents fail"),
     # ---- Messages, memory, threads, secrets
     Mutation(
@@ -194,12 +194,12 @@ MUTATIONS = [
         "-r encrypts the unfinished output of another run"),
     Mutation(
         3, "unconfirmed-passphrase", "command", "cli/secrets/passphrase.cpp",
-        "  const bool confirm = is_other || options.role == KeyRole::seal;",
-        "  const bool confirm = options.role == KeyRole::seal;",
+        "  const bool confirm = is_other || sources.role == KeyRole::seal;",
+        "  const bool confirm = sources.role == KeyRole::seal;",
         "a mistyped new passphrase locks the user out of a rekeyed file"),
     Mutation(
         3, "rekey-keeps-key", "command", "cli/run/rekey_task.cpp",
-        "  if (from_recipients && to_recipients && !run_.options.new_key) {",
+        "  if (from_recipients && to_recipients && !run_.plan.new_key) {",
         "  if (from_recipients && to_recipients) {",
         "rekey --new-key leaves the data under the key that a former recipient knows"),
     # ---- GPU, Python, MPI, measurements

@@ -1,0 +1,61 @@
+// The flags that say where keys, passphrases, recipients and identities come from.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "paraes/keys.hpp"
+
+namespace paraes::cli {
+
+// The use of a set of these flags.
+enum class KeyRole {
+  seal,      // to encrypt: recipients
+  open,      // to decrypt: identities
+  look,      // info: identities alone
+  rekey_to,  // what rekey gives its files to: recipients; the flags begin with --to-
+};
+
+// The kind of secret that opens a message, or will open it.
+enum class SecretKind { key, passphrase, recipients };
+
+// What they were given.
+struct SecretSources {
+  KeyRole role = KeyRole::open;
+  std::optional<std::string> key_file;
+  std::optional<KeyEncoding> key_encoding;
+  bool key_hex = false;  // see key_hex.hpp
+  std::optional<std::string> key_command;
+  std::optional<std::string> passphrase_file;
+  std::optional<int> passphrase_fd;
+  std::optional<std::string> passphrase_env;
+  std::optional<std::string> passphrase_command;
+  bool ask = false;  // --to-passphrase
+  std::vector<std::string> recipients;
+  std::vector<std::string> recipients_files;
+  std::vector<std::string> identities;
+
+  // The flag with this name, such as "key-file", with dashes and --to-.
+  [[nodiscard]] std::string flag(std::string_view name) const;
+  // The flags that give secrets of a kind. Several recipients or identities are one.
+  [[nodiscard]] std::vector<std::string> given(SecretKind kind) const;
+  // Those of all kinds.
+  [[nodiscard]] std::vector<std::string> given() const;
+  // Without a source, the user is asked for a passphrase.
+  [[nodiscard]] SecretKind kind() const;
+  // The source that was given, for messages; "the terminal" without one.
+  [[nodiscard]] std::string source() const;
+  // The files that secrets are read from: no recipients, which are public.
+  [[nodiscard]] std::vector<std::string> files() const;
+  // Whether a program is started: a command, or age.
+  [[nodiscard]] bool starts_programs() const {
+    return key_command || passphrase_command || !recipients.empty() || !recipients_files.empty() ||
+           !identities.empty();
+  }
+  // Whether the user is asked for the secret.
+  [[nodiscard]] bool asks() const { return ask || given().empty(); }
+};
+
+}  // namespace paraes::cli

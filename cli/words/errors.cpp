@@ -1,0 +1,76 @@
+#include "cli/words/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <new>
+
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+
+namespace paraes::cli {
+namespace {
+
+bool is_closed_pipe(const std::exception& error) {
+  const auto* io = dynamic_cast<const IoError*>(&error);
+  return io != nullptr && io->code() == EPIPE;
+}
+
+// The flags and commands that help with an error. The library does not know them.
+std::string advice(const std::exception& error) {
+  if (dynamic_cast<const UnknownDevice*>(&error) != nullptr) {
+    return "; `paraes devices` lists all";
+  }
+  if (const auto* missing = dynamic_cast<const MissingProgram*>(&error)) {
+    return fmt::format(" (`paraes devices --compile --arch {} -o FOLDER` compiles them)",
+                       missing->target());
+  }
+  if (const auto* damaged = dynamic_cast<const DamagedProgram*>(&error)) {
+    return fmt::format("; `paraes devices --compile --arch {} -o {}` compiles it again",
+                       damaged->target(), folder_of(damaged->path()));
+  }
+  if (const auto* segment = dynamic_cast<const BadSegment*>(&error);
+      segment != nullptr && segment->key_fits()) {
+    return " (`paraes decrypt --salvage` saves the intact segments)";
+  }
+  if (dynamic_cast<const NotSalted*>(&error) != nullptr) {
+    return " (bare ciphertext needs --format raw, with its key and mode)";
+  }
+  return "";
+}
+
+}  // namespace
+
+int exit_status(const std::exception& error) {
+  if (is_closed_pipe(error)) return exit_closed_pipe;
+  if (dynamic_cast<const InvalidArgument*>(&error) != nullptr) return exit_usage;
+  if (dynamic_cast<const WrongKey*>(&error) != nullptr) return exit_wrong_key;
+  if (dynamic_cast<const IntegrityError*>(&error) != nullptr) return exit_not_intact;
+  return exit_failed;
+}
+
+std::string error_text(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
+  if (const auto* kernel = dynamic_cast<const UnknownKernel*>(&error);
+      kernel != nullptr && kernel->source().empty()) {
+    return fmt::format("--kernel: {}", kernel->what());
+  }
+  return error.what() + advice(error);
+}
+
+std::string input_name(const std::string& input) {
+  return input == "-" ? "standard input" : input.empty() ? "''" : input;
+}
+
+std::string output_name(const std::string& output) {
+  return output == "-" ? "standard output" : output;
+}
+
+std::string with_name(std::string_view text, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    if (!file.empty() && text.starts_with(file + ": ")) return std::string(text);
+  }
+  return fmt::format("{}: {}", files.at(0), text);
+}
+
+}  // namespace paraes::cli
