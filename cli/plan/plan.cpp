@@ -1,7 +1,6 @@
 #include "cli/plan/plan.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "cli/arguments/flags.hpp"
 #include "cli/plan/computing.hpp"
@@ -18,29 +17,6 @@ namespace {
 void check_exclusions(const Exclusions& exclusions, const std::string& input) {
   if (!exclusions.match(file_name_of(input), input, false)) return;
   throw InvalidArgument(fmt::format("--exclude matches {}, the only input", input));
-}
-
-Reporting plan_reporting(const CryptOptions& options, const Plan& plan) {
-  Reporting reporting;
-  if (!plan.inputs.empty()) reporting.input = plan.inputs[0];
-  if (options.format) reporting.format = format_name(*options.format);
-  reporting.several = plan.several;
-  reporting.quiet = options.quiet;
-  reporting.verbose = options.verbose && !options.quiet;
-  reporting.json = options.json;
-  const bool writes = plan.verb != Verb::verify;
-  if (writes && plan.output.mixes_with_stdout) reporting.json_stream = stderr;
-  return reporting;
-}
-
-Progress::Bar choose_bar(const CryptOptions& options, const Plan& plan) {
-  if (options.progress) return Progress::Bar::always;
-  // A terminal shows what is typed, or the data, in the place of the bar.
-  const bool typed = plan.standard_input.is_data && isatty(STDIN_FILENO) != 0;
-  const bool shown = plan.verb != Verb::verify && plan.output.is_terminal();
-  const bool wanted =
-      !options.no_progress && !options.quiet && isatty(STDERR_FILENO) != 0 && !typed && !shown;
-  return wanted ? Progress::Bar::when_slow : Progress::Bar::none;
 }
 
 }  // namespace
@@ -85,7 +61,7 @@ Plan make_plan(const CryptOptions& options, const Surroundings& surroundings,
   plan.several = plan.inputs.size() > 1 || plan.recursive;
   const bool data_on_stdin = plan.inputs == std::vector<std::string>{"-"};
   plan.output = look_at_output(options, data_on_stdin, surroundings.launched);
-  reporting = plan_reporting(options, plan);
+  reporting = plan_reporting(options, plan.inputs, plan.several, plan.output);
 
   plan.standard_input = plan_standard_input(options, plan.inputs);
   const std::string descriptor = check_named_descriptors(options, plan);
@@ -109,7 +85,7 @@ Plan make_plan(const CryptOptions& options, const Surroundings& surroundings,
   plan.new_keys = options.to;
   plan.new_key = options.new_key;
   plan.verify_segments = options.verify_segments;
-  reporting.bar = choose_bar(options, plan);
+  reporting.bar = choose_bar(options, plan.output, plan.standard_input.is_data);
   plan.reporting = reporting;
   return plan;
 }

@@ -4,7 +4,10 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cli/arguments/options.hpp"
+#include "cli/plan/output.hpp"
 #include "cli/terminal/progress.hpp"
 
 namespace paraes::cli {
@@ -19,5 +22,13 @@ struct Reporting {
   std::FILE* json_stream = stdout;  // standard output, unless data goes there
   Progress::Bar bar = Progress::Bar::none;
 };
+
+// All of it but the bar.
+[[nodiscard]] Reporting plan_reporting(const CryptOptions& options,
+                                       const std::vector<std::string>& inputs, bool several,
+                                       const Output& output);
+// `data_on_stdin`: as far as names tell.
+[[nodiscard]] Progress::Bar choose_bar(const CryptOptions& options, const Output& output,
+                                       bool data_on_stdin);
 
 }  // namespace paraes::cli

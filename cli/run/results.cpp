@@ -1,0 +1,137 @@
+#include "cli/run/results.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "cli/terminal/messages.hpp"
+
+namespace paraes::cli {
+
+RunReport Results::new_report(const std::string& input) const {
+  RunReport report;
+  report.input = input;
+  report.format = format_name(plan_.format);
+  report.device = plan_.on_gpu ? plan_.execution.device : "cpu";
+  report.kernel = std::string(plan_.kernel.name);
+  return report;
+}
+
+void Results::finish(const FileJob& job, FileOutcome outcome) {
+  const RunReport& report = outcome.report;
+  // Takes longer than all that needs the lock.
+  const std::string json = wants_json(report) ? to_json(report) : "";
+  const std::lock_guard lock(mutex_);
+  if (job.found != nullptr) {
+    // A file that failed or was left out has nothing left to do, and a file may have grown.
+    Progress::change_total(static_cast<std::int64_t>(outcome.processed) -
+                           static_cast<std::int64_t>(plan_.plain_bytes(job.found->bytes)));
+  }
+  if (report.status == up_to_date_status) {
+    report_up_to_date(report.input, *report.output);
+    return;
+  }
+  for (const std::string& text : outcome.messages) say(text);
+  if (!json.empty()) print_json(json);
+  some_committed_ = some_committed_ || outcome.committed;
+  if (outcome.committed) ending_.add_output(outcome.committed->output);
+  if (report.exit == exit_done) {
+    ++done_;
+    bytes_ += report.bytes;
+    if (plan_.removes && outcome.committed) ending_.remove_later(job, *outcome.committed);
+  } else if (report.bad_ranges) {
+    ++salvaged_;
+    status_ = report.exit;  // --salvage found damage, and has reported it
+  }
+}
+
+void Results::refuse(const std::string& input, const std::string& why, int exit) {
+  RunReport report = new_report(input);
+  fail(report, why, exit);
+  print(report);
+}
+
+void Results::report_skipped(const std::string& input, const std::string& why) {
+  if (plan_.reporting.verbose) say(fmt::format("{}: skipped: {}", input, why));
+  RunReport report;
+  report.input = input;
+  report.status = skipped_status;
+  report.reason = why;
+  print(report);
+}
+
+void Results::say_left_out(const Found& found) {
+  for (const SkippedEntries::Entry& entry : found.skipped.entries()) {
+    const std::string why = reason_of(entry.why, plan_.verb);
+    report_skipped(found.files.shown({.name = entry.name, .folder = entry.folder}), why);
+  }
+  for (std::size_t i = 0; i < found.files.size() && found.up_to_date != 0; ++i) {
+    const FoundFile& file = found.files[i];
+    if (file.state != FileState::up_to_date) continue;
+    report_up_to_date(found.files.shown(file), found.output(file)->shown);
+  }
+}
+
+void Results::report_up_to_date(const std::string& input, const std::string& output) {
+  ++up_to_date_;
+  if (!plan_.reporting.quiet && (!plan_.several || plan_.reporting.verbose)) {
+    say(fmt::format("{}: {} is up to date", input, output));
+  }
+  RunReport report;
+  report.input = input;
+  report.output = output;
+  report.status = up_to_date_status;
+  print(report);
+}
+
+// Call it with mutex_ held, or before threads are started.
+void Results::fail(RunReport& report, const std::string& text, int exit) {
+  report.exit = exit;
+  const std::string name = input_name(report.input) + ": ";
+  report.status = text.starts_with(name) ? text.substr(name.size()) : text;
+  ++failed_;
+  if (!plan_.several) status_ = exit;
+  if (exit == exit_closed_pipe) return;
+  say(with_name(text, {input_name(report.input), output_name(report.output.value_or(""))}));
+}
+
+void Results::fail_at_end(const std::string& text) {
+  ++failed_;
+  if (!plan_.several) status_ = exit_failed;
+  say(text);
+}
+
+bool Results::wants_json(const RunReport& report) const {
+  return plan_.reporting.json && report.exit != exit_closed_pipe;
+}
+
+void Results::print(const RunReport& report) {
+  if (wants_json(report)) print_json(to_json(report));
+}
+
+void Results::print_json(const std::string& object) {
+  try {
+    print_line(plan_.reporting.json_stream, object);
+  } catch (const IoError& error) {
+    fail_at_end(error.what());
+  }
+}
+
+RunSummary Results::summary(const Found& found) const {
+  return {.files = done_,
+          .bytes = bytes_,
+          .salvaged = salvaged_,
+          .up_to_date = up_to_date_,
+          .skipped = found.skipped.total(),
+          .failed = failed_,
+          .seconds = std::chrono::duration<double>(Clock::now() - start_).count(),
+          .exit = failed_ == 0 && status_ == exit_done ? exit_done : exit_some_failed};
+}
+
+int Results::end(const RunSummary& summary) {
+  const std::uint64_t failed = failed_;
+  if (plan_.reporting.json) print_json(to_json(summary));
+  return failed_ == failed ? summary.exit : exit_some_failed;
+}
+
+}  // namespace paraes::cli
