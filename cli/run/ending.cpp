@@ -11,8 +11,7 @@ void Ending::add_output(const Place& output) {
   if (!run_.plan.several) return;  // the sink of the only one syncs it
   std::string folder = output.folder();
   // Most files go to the same folder as the one before.
-  if (last_folder_ && last_folder_->first == output.root && last_folder_->second == folder)
-    return;
+  if (last_folder_ && last_folder_->first == output.root && last_folder_->second == folder) return;
   last_folder_.emplace(output.root, std::move(folder));
   folders_.insert(*last_folder_);
 }
@@ -48,8 +47,7 @@ std::vector<std::string> Ending::sync_folders() {
       root->open(path)->sync(run_.plan.removes);
     } catch (const IoError& error) {
       to_remove_.clear();
-      errors.push_back(
-          fmt::format("{}; the outputs in it may not be on the disk", error.what()));
+      errors.push_back(fmt::format("{}; the outputs in it may not be on the disk", error.what()));
     }
   }
   return errors;
@@ -60,10 +58,9 @@ std::vector<std::string> Ending::remove_sources(const Found* found) {
   const bool keep_identities = run_.messages.kind() == SecretKind::recipients;
   FileIdSet removed;  // inputs can overlap: t and t/sub
   for (const Removal& removal : to_remove_) {
-    const RemovalPlaces places =
-        removal.places
-            ? *removal.places
-            : RemovalPlaces{found->files.place(*removal.found), *found->output(*removal.found)};
+    const RemovalPlaces places = removal.places ? *removal.places
+                                                : RemovalPlaces{found->files.place(*removal.found),
+                                                                *found->output(*removal.found)};
     if (!removed.insert(removal.input.id) && !is_there(places.input)) continue;
     const auto error = remove_source(places.input, {removal.input, places.output, removal.output},
                                      run_.files, keep_identities);

@@ -123,7 +123,7 @@ MUTATIONS = [
         "allowed to"),
     Mutation(
         1, "documented-option", "documents", "cli/arguments/flags.cpp",
-        '{"--exclude",', '{"--skip",',
+        'row<O>("--exclude",', 'row<O>("--skip",',
         "commands from the documents fail"),
     # ---- Messages, memory, threads, secrets
     Mutation(

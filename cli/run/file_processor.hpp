@@ -1,0 +1,62 @@
+// Processes the files of a run: small ones together, large ones one after another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "cli/files/inputs.hpp"
+#include "cli/run/results.hpp"
+#include "cli/run/run_context.hpp"
+#include "cli/run/small_file_task.hpp"
+
+namespace paraes::cli {
+
+class FileProcessor {
+ public:
+  // Keeps references to its arguments. `results`: gets what became of each file.
+  FileProcessor(RunContext& run, Results& results)
+      : run_(run), plan_(run.plan), results_(results) {}
+
+  // Processes the files that wait. Reports their errors instead of throwing them.
+  void process_all(Found& found);
+  // Processes one file. Throws its error.
+  void run_task(const FileJob& job, FileOutcome& outcome);
+
+ private:
+  // How many files are processed concurrently.
+  [[nodiscard]] std::size_t concurrent_files() const;
+  // Calls body(worker, file) for each file < count. There are concurrent_files() workers.
+  void for_each_file(std::size_t count,
+                     const std::function<void(unsigned, std::size_t)>& body) const;
+  // One of several concurrent files.
+  [[nodiscard]] static FileJob small_job(const Found& found, const FoundFile& file);
+  // Another name of a file that was rekeyed. If it is a hard link, the old file is still there.
+  void process_again(const Found& found, std::uint32_t number, const FileId& id);
+  // Whether small files are processed in memory, as a whole: see SmallFileTask.
+  [[nodiscard]] bool processes_whole_files() const;
+  [[nodiscard]] bool is_processed_whole(const FoundFile& file) const;
+  void process_in_groups(const Found& found);
+  // Reads all files of a group, processes their messages together, and writes the outputs.
+  void process_group(const Found& found, const std::vector<const FoundFile*>& files);
+  // Processes one file. Reports its errors instead of throwing them.
+  void process(const FileJob& job);
+  // Processes one of several concurrent files, in `buffers` if it is to be in memory as a whole.
+  // Returns false, without a report, if memory ran out: the other files may have used all of it, so
+  // that another attempt can succeed later. Not once the output gets its name, which an attempt
+  // would take for an output of somebody else, or for a message of another key.
+  [[nodiscard]] bool process_unless_out_of_memory(const Found& found, const FoundFile& file,
+                                                  SmallFileTask::Buffers* buffers);
+  void advance(std::uint64_t more);
+
+  RunContext& run_;
+  const Plan& plan_;
+  Results& results_;
+  const FileProgress progress_of_file_ = [this](std::uint64_t more) { advance(more); };
+  std::mutex mutex_;
+  std::uint64_t read_ = 0;
+};
+
+}  // namespace paraes::cli
