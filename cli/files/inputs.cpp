@@ -10,16 +10,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "cli/arguments/options.hpp"
-#include "cli/files/compact_set.hpp"
 #include "cli/files/name_probe.hpp"
 #include "cli/files/output.hpp"
+#include "cli/files/output_names.hpp"
 #include "cli/plan/plan.hpp"
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
@@ -36,10 +34,6 @@ bool has_outputs(Verb verb) { return verb == Verb::encrypt || verb == Verb::decr
 
 Direction direction_of(Verb verb) {
   return verb == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
-}
-
-bool has_suffix(std::string_view name) {
-  return name.size() > suffix.size() && name.ends_with(suffix);
 }
 
 // The names in a folder, sorted. The list keeps them: most are those of its files.
@@ -76,81 +70,6 @@ std::string why_nameless(const std::string& input) {
   return "";
 }
 
-// How the summary names entries that were skipped for one reason.
-struct SkipText {
-  const char* reason;  // of one entry
-  const char* one;
-  const char* many;
-};
-
-SkipText text_of(Skip why, Verb verb) {
-  switch (why) {
-    case Skip::name:
-      if (verb == Verb::encrypt) return {"a *.paes file", "*.paes file", "*.paes files"};
-      return {"not a *.paes file", "file that is not *.paes", "files that are not *.paes"};
-    case Skip::link:
-      return {"a symbolic link", "symbolic link", "symbolic links"};
-    case Skip::output:
-      return {"the output folder", "output folder", "output folders"};
-    case Skip::special:
-      return {"a special file", "special file", "special files"};
-    case Skip::temporary:
-      return {"a temporary file of another run", "temporary file of another run",
-              "temporary files of other runs"};
-    case Skip::excluded:
-      break;
-  }
-  return {"--exclude matches it", "that --exclude matches", "that --exclude matches"};
-}
-
-// Equality and hashes of the outputs' names in a list of files, by number.
-class OutputNames {
- public:
-  OutputNames(const FileList& files, const std::deque<std::uint32_t>& targets)
-      : files_(files), targets_(targets) {}
-
-  [[nodiscard]] std::uint64_t operator()(std::uint32_t number) const {
-    const FoundFile& file = files_[number];
-    return SpreadBits()(std::hash<std::string_view>()(file.name) + targets_[file.folder]);
-  }
-  [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const {
-    return targets_[files_[a].folder] == targets_[files_[b].folder] &&
-           std::strcmp(files_[a].name, files_[b].name) == 0;
-  }
-
- private:
-  const FileList& files_;
-  const std::deque<std::uint32_t>& targets_;
-};
-
-// The same for names that differ, but that some file system may take for one.
-class Outlines {
- public:
-  Outlines(const FileList& files, const std::deque<std::uint32_t>& targets, Verb verb)
-      : files_(files), targets_(targets), decrypts_(verb == Verb::decrypt) {}
-
-  [[nodiscard]] std::uint64_t operator()(std::uint32_t number) const {
-    const FoundFile& file = files_[number];
-    return SpreadBits()(hash_of_outline(output_name_of(file)) + targets_[file.folder]);
-  }
-  [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const {
-    return targets_[files_[a].folder] == targets_[files_[b].folder] &&
-           outline_of(output_name_of(files_[a])) == outline_of(output_name_of(files_[b]));
-  }
-
- private:
-  // Without the suffix: dots and spaces before it are then at the end.
-  [[nodiscard]] std::string_view output_name_of(const FoundFile& file) const {
-    std::string_view name = file.name;
-    if (decrypts_ && has_suffix(name)) name.remove_suffix(suffix.size());
-    return name;
-  }
-
-  const FileList& files_;
-  const std::deque<std::uint32_t>& targets_;
-  bool decrypts_;
-};
-
 class Finder {
  public:
   explicit Finder(FileContext& run)
@@ -160,9 +79,7 @@ class Finder {
         protected_(run.files),
         found_(verb_, plan_.reporting.verbose || plan_.reporting.json),
         list_(found_.files),
-        output_names_(OutputNames(list_, targets_), OutputNames(list_, targets_)),
-        outlines_(Outlines(list_, target_outlines_, verb_),
-                  Outlines(list_, target_outlines_, verb_)),
+        names_(list_, verb_),
         probe_(run.leftovers) {
     if (plan_.output.path && verb_ != Verb::verify) {
       found_.outputs.emplace(roots_, *plan_.output.path);
@@ -353,34 +270,22 @@ class Finder {
     return path;
   }
 
-  // Gives the next folder of the list, `number`, the number of the folder of its outputs.
+  // Gives the next folder of the list, `number`, the folder of its outputs.
   void note_target(std::uint32_t number) {
     if (verb_ == Verb::verify) return;
-    std::string shown = found_.outputs ? found_.outputs->shown() + mirrored_path(number)
-                                       : list_.top(number).shown + list_.path(number);
-    if (!shown.empty() && shown.back() != '/') shown += '/';
-    // With a name at its end, because "" and "./" are the same folder.
-    const std::string normal = fs::path(shown + "-").lexically_normal().string();
-    const auto next = static_cast<std::uint32_t>(target_numbers_.size());
-    targets_.push_back(target_numbers_.try_emplace(normal, next).first->second);
-    target_outlines_.push_back(
-        outline_numbers_.try_emplace(outline_of(normal), next).first->second);
+    names_.add_folder(found_.outputs ? found_.outputs->shown() + mirrored_path(number)
+                                     : list_.top(number).shown + list_.path(number));
   }
 
   // Notes a file whose output may share a name with that of another one. A folder that was searched
   // holds both names of its files already, so that outputs beside them are apart, too.
   void note_outline(std::uint32_t number) {
-    if (!found_.outputs && !list_.top(list_[number].folder).follow) return;
-    if (outlines_.insert(number)) return;
-    const std::uint32_t first = outlines_.equal_to(number);
-    std::vector<std::uint32_t>& group = sharing_[first];
-    if (group.empty()) group.push_back(first);
-    group.push_back(number);
+    if (found_.outputs || list_.top(list_[number].folder).follow) names_.add_outline(number);
   }
 
   // Refuses outputs that the file system would give the name of another output of this run.
   void refuse_shared_names() {
-    for (const auto& [first, numbers] : sharing_) {
+    for (const auto& [first, numbers] : names_.sharing()) {
       std::vector<std::string> outputs;
       for (const std::uint32_t number : numbers) {
         const FoundFile& file = list_[number];
@@ -390,15 +295,13 @@ class Finder {
         FoundFile& file = list_[numbers[repeated]];
         if (file.state == FileState::refused) continue;
         file.state = FileState::refused;
-        refuse(list_.shown(file),
-               has_outputs(verb_)
-                   ? fmt::format("{}: its file system takes it for the same name as the output of "
-                                 "another input of this run; write elsewhere with -o",
-                                 outputs[repeated])
-                   : fmt::format("{}: its file system takes it for the same name as another input "
-                                 "of this run",
-                                 outputs[repeated]),
-               2);
+        refuse(
+            list_.shown(file),
+            fmt::format("{}: its file system takes it for the same name as {}", outputs[repeated],
+                        has_outputs(verb_) ? "the output of another input of this run; write "
+                                             "elsewhere with -o"
+                                           : "another input of this run"),
+            2);
       }
     }
   }
@@ -440,7 +343,7 @@ class Finder {
                                      found_as());
     }
     const std::uint32_t number = list_.add(file);
-    if (!output_names_.insert(number)) {
+    if (!names_.add(number)) {
       list_.remove_last();
       refuse(list_.shown(file),
              fmt::format("{}: it is the output of another input of this run",
@@ -518,16 +421,7 @@ class Finder {
   Found found_;
   FileList& list_;  // of found_
   std::map<std::pair<const TreeRoot*, std::string>, std::uint32_t> tops_;
-  // To find inputs with the same output: the folders of outputs by their names, their numbers by
-  // those of the input folders, and the files whose outputs have different names.
-  std::map<std::string, std::uint32_t> target_numbers_;
-  std::deque<std::uint32_t> targets_;
-  CompactSet<std::uint32_t, ~std::uint32_t{0}, OutputNames, OutputNames> output_names_;
-  // The same for outlines of names, and the files that have one in common.
-  std::map<std::string, std::uint32_t> outline_numbers_;
-  std::deque<std::uint32_t> target_outlines_;
-  CompactSet<std::uint32_t, ~std::uint32_t{0}, Outlines, Outlines> outlines_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> sharing_;  // by the first
+  OutputNames names_;
   NameProbe probe_;
   // The existing files in the places of outputs, by the numbers of the inputs.
   std::deque<std::pair<std::uint32_t, FileId>> replaced_;
@@ -535,33 +429,6 @@ class Finder {
 };
 
 }  // namespace
-
-void SkippedEntries::add(const char* name, std::uint32_t folder, Skip why) {
-  ++counts_[static_cast<std::size_t>(why)];
-  if (keep_) entries_.push_back({name, folder, why});
-}
-
-std::uint64_t SkippedEntries::total() const {
-  return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
-}
-
-std::string SkippedEntries::text(Verb verb) const {
-  std::string list;
-  for (std::size_t i = 0; i < counts_.size(); ++i) {
-    if (counts_[i] == 0) continue;
-    const auto why = static_cast<Skip>(i);
-    const SkipText text = text_of(why, verb);
-    if (!list.empty()) list += ", ";
-    if (why == Skip::output) {
-      list += text.reason;  // there is one
-    } else {
-      list += fmt::format("{} {}", counts_[i], counts_[i] == 1 ? text.one : text.many);
-    }
-  }
-  return list;
-}
-
-const char* reason_of(Skip why, Verb verb) { return text_of(why, verb).reason; }
 
 FileJob Found::job(const FoundFile& file) const {
   FileJob job;

@@ -1,9 +1,7 @@
 // Finds the files that several arguments and -r name, and chooses the output of each.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,48 +13,9 @@
 #include "cli/files/file_list.hpp"
 #include "cli/files/output_tree.hpp"
 #include "cli/files/protected_files.hpp"
+#include "cli/files/skipped.hpp"
 
 namespace paraes::cli {
-
-// Why an entry of a folder, or an argument, is not an input.
-enum class Skip : std::uint8_t {
-  name,       // *.paes when encrypting, others when decrypting
-  link,       // a symbolic link in a folder
-  output,     // the folder of -o, which lies in an input folder
-  special,    // a device, pipe or socket
-  temporary,  // of another run, active or killed
-  excluded,   // by --exclude
-};
-
-// The entries that were skipped, counted by reason.
-class SkippedEntries {
- public:
-  struct Entry {
-    const char* name;
-    std::uint32_t folder;
-    Skip why;
-  };
-
-  // `keep`: keep the names.
-  explicit SkippedEntries(bool keep) : keep_(keep) {}
-
-  // `name`: in the memory of the list of files.
-  void add(const char* name, std::uint32_t folder, Skip why);
-
-  [[nodiscard]] std::uint64_t total() const;
-  // "3 *.paes files, 1 symbolic link", or empty.
-  [[nodiscard]] std::string text(Verb verb) const;
-  // Empty unless the names are kept.
-  [[nodiscard]] const std::deque<Entry>& entries() const noexcept { return entries_; }
-
- private:
-  bool keep_;
-  std::array<std::uint64_t, 6> counts_{};
-  std::deque<Entry> entries_;
-};
-
-// "a symbolic link" and the like.
-[[nodiscard]] const char* reason_of(Skip why, Verb verb);
 
 struct Found {
   explicit Found(Verb what = Verb::verify, bool keep_skipped = false)

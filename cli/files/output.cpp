@@ -144,8 +144,7 @@ bool is_up_to_date(const struct stat& input, const struct stat& output) {
 
 std::string default_name(Direction direction, const std::string& input, std::string_view advice) {
   if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);
-  const std::string_view name = std::string_view(input).substr(input.rfind('/') + 1);
-  if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix) {
+  if (has_suffix(std::string_view(input).substr(input.rfind('/') + 1))) {
     return input.substr(0, input.size() - suffix.size());
   }
   throw InvalidArgument(

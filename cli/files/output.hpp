@@ -50,6 +50,9 @@ void remember_umask();
 
 // The suffix of encrypted files.
 inline constexpr std::string_view suffix = ".paes";
+[[nodiscard]] inline bool has_suffix(std::string_view name) {
+  return name.size() > suffix.size() && name.ends_with(suffix);
+}
 
 // The default name of the output for an input named `input`. Throws InvalidArgument, which gives
 // the `advice`, for decryption of a name that does not end in `suffix`.
