@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "paraes/ciphers.hpp"
+
 namespace paraes::cli {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments/secret_sources.hpp"
 #include "paraes/known_secrets.hpp"
 #include "paraes/recipients.hpp"
 #include "paraes/sha256.hpp"
