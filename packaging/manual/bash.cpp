@@ -14,28 +14,13 @@ std::string identifier(std::string name) {
 
 // Sets the variables that _paraes_offer_values reads. Empty for what has no value.
 std::string assignment(const Values& values) {
-  using Kind = Values::Kind;
-  switch (values.kind) {
-    case Kind::none:
-      return "";
-    case Kind::text:
-      return "kind=text";
-    case Kind::words:
-      return "kind=words choices='" + joined(values.words) + "'";
-    case Kind::list:
-      return "kind=list choices='" + joined(values.words) + "'";
-    case Kind::files:
-      return "kind=files";
-    case Kind::sealed_files:
-      return "kind=sealed";
-    case Kind::folders:
-      return "kind=folders";
-    case Kind::command:
-      return "kind=program";
-    case Kind::variable:
-      break;
-  }
-  return "kind=variable";
+  // In the order of Values::Kind.
+  constexpr const char* kinds[] = {"",       "text",    "words",   "list",    "files",
+                                   "sealed", "folders", "program", "variable"};
+  if (values.kind == Values::Kind::none) return "";
+  std::string text = std::string("kind=") + kinds[static_cast<unsigned>(values.kind)];
+  if (!values.words.empty()) text += " choices='" + joined(values.words) + "'";
+  return text;
 }
 
 std::string flags_of(const std::vector<Group>& groups) {
@@ -70,11 +55,7 @@ std::string arguments_function(const Executable& executable) {
   for (const Verb& verb : executable.verbs) {
     for (std::size_t i = 0; i < verb.arguments.size(); ++i) {
       const Argument& argument = verb.arguments[i];
-      Values values = values_of(verb, argument);
-      if (argument.name == "VERB") {
-        values.kind = Values::Kind::words;
-        for (const Verb& other : executable.verbs) values.words.push_back(other.name);
-      }
+      const Values values = values_of(executable, verb, argument);
       if (values.kind == Values::Kind::text) continue;
       const std::string set = assignment(values);
       const bool several = argument.usage.find("...") != std::string::npos;
@@ -87,9 +68,7 @@ std::string arguments_function(const Executable& executable) {
 // The functions whose names begin with that of the program.
 std::string data_of(const Executable& executable) {
   const std::string name = "_" + identifier(executable.name);
-  std::vector<std::string> verbs;
-  for (const Verb& verb : executable.verbs) verbs.push_back(verb.name);
-  std::string text = name + "_verbs() { echo '" + joined(verbs) + "'; }\n\n";
+  std::string text = name + "_verbs() { echo '" + joined(names_of_verbs(executable)) + "'; }\n\n";
   text += name + "_flags() { # VERB\n  case $1 in\n    '') flags='" + flags_of(executable.groups) +
           "' ;;\n";
   for (const Verb& verb : executable.verbs) {

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <utility>
 
-#include "bench/axes.hpp"
+#include "bench/bench.hpp"
 #include "paraes/kernels.hpp"
 
 namespace paraes::manual {
@@ -217,8 +217,15 @@ Values values_of(const Flag& flag) {
   return values;
 }
 
-Values values_of(const Verb& verb, const Argument& argument) {
+std::vector<std::string> names_of_verbs(const Executable& executable) {
+  std::vector<std::string> names;
+  for (const Verb& verb : executable.verbs) names.push_back(verb.name);
+  return names;
+}
+
+Values values_of(const Executable& executable, const Verb& verb, const Argument& argument) {
   using Kind = Values::Kind;
+  if (argument.name == "VERB") return {Kind::words, names_of_verbs(executable)};
   if (!argument.words.empty()) return {Kind::words, argument.words};
   // The verbs that read what encrypt writes.
   constexpr std::array<std::string_view, 4> readers = {"decrypt", "verify", "rekey", "info"};

@@ -39,7 +39,10 @@ struct Values {
   std::vector<std::string> words;  // of words and list
 };
 [[nodiscard]] Values values_of(const Flag& flag);
-[[nodiscard]] Values values_of(const Verb& verb, const Argument& argument);
+[[nodiscard]] Values values_of(const Executable& executable, const Verb& verb,
+                               const Argument& argument);
+
+[[nodiscard]] std::vector<std::string> names_of_verbs(const Executable& executable);
 
 // The arguments and flags of a verb in one line: "paraes info [OPTION...] [FILE]".
 [[nodiscard]] std::string usage_of(const Executable& executable, const Verb& verb);

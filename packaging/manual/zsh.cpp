@@ -1,3 +1,4 @@
+#include <array>
 #include <string_view>
 
 #include "packaging/manual/completions.hpp"
@@ -30,29 +31,20 @@ std::string escaped(std::string_view text, std::string_view special) {
 }
 
 std::string action(const Values& values, const std::string& title) {
-  using Kind = Values::Kind;
-  switch (values.kind) {
-    case Kind::none:
-      return "";
-    case Kind::text:
-      return " ";
-    case Kind::words:
-      return "(" + joined(values.words) + ")";
-    case Kind::list:
-      // The space: _values gets these arguments alone.
-      return " _values -s , " + title + " " + joined(values.words);
-    case Kind::files:
-      return "_files";
-    case Kind::sealed_files:
-      return "_paraes_sealed_files";
-    case Kind::folders:
-      return "_files -/";
-    case Kind::command:
-      return "_cmdstring";
-    case Kind::variable:
-      break;
-  }
-  return "_parameters -g \"*export*\"";
+  const std::string words = joined(values.words);
+  // In the order of Values::Kind.
+  const std::array<std::string, 9> actions = {
+      "",
+      " ",
+      "(" + words + ")",
+      " _values -s , " + title + " " + words,  // the space: _values gets these arguments alone
+      "_files",
+      "_paraes_sealed_files",
+      "_files -/",
+      "_cmdstring",
+      "_parameters -g \"*export*\"",
+  };
+  return actions.at(static_cast<std::size_t>(values.kind));
 }
 
 // The name of the value in messages: a word without colons.
@@ -92,11 +84,7 @@ std::string arguments_of(const Executable& executable, const Verb& verb,
                          const std::string& indent) {
   std::string text;
   for (const Argument& argument : verb.arguments) {
-    Values values = values_of(verb, argument);
-    if (argument.name == "VERB") {
-      values.kind = Values::Kind::words;
-      for (const Verb& other : executable.verbs) values.words.push_back(other.name);
-    }
+    const Values values = values_of(executable, verb, argument);
     const bool several = argument.usage.find("...") != std::string::npos;
     text += " \\\n" + indent +
             quoted((several ? "*:" : ":") + escaped(argument.name, ":=") + ":" +
