@@ -28,44 +28,31 @@ struct StepReply {
 };
 
 template <>
-struct EnumTraits<Step> {
-  static constexpr Step last = Step::end;
-  static constexpr const char* unexpected = "unexpected step of a measurement";
-};
+inline constexpr EnumRange<Step> enum_range<Step> = {Step::end, "unexpected step of a measurement"};
 
 template <>
-struct EnumTraits<bench::Mode> {
-  static constexpr bench::Mode last = bench::Mode::gcm;
-  static constexpr const char* unexpected = "unexpected mode";
-};
+inline constexpr EnumRange<bench::Mode> enum_range<bench::Mode> = {bench::Mode::gcm,
+                                                                   "unexpected mode"};
 
 template <>
-struct EnumTraits<Direction> {
-  static constexpr Direction last = Direction::decrypt;
-  static constexpr const char* unexpected = "unexpected direction";
-};
+inline constexpr EnumRange<Direction> enum_range<Direction> = {Direction::decrypt,
+                                                               "unexpected direction"};
 
-template <class Archive, MaybeConst<bench::Job> T>
-void serialize(Archive& archive, T& job) {
+void serialize(auto& archive, MaybeConst<bench::Job> auto& job) {
   archive(job.mode, job.key_bits, job.direction, job.unit, job.bytes, job.threads, job.in_place,
           job.offset);
 }
 
-template <class Archive, MaybeConst<Measurement::Shared> T>
-void serialize(Archive& archive, T& buffer) {
+void serialize(auto& archive, MaybeConst<Measurement::Shared> auto& buffer) {
   archive(buffer.path, buffer.id);
 }
 
-template <class Archive, MaybeConst<Measurement> T>
-void serialize(Archive& archive, T& measurement) {
+void serialize(auto& archive, MaybeConst<Measurement> auto& measurement) {
   archive(measurement.job, measurement.kernel, measurement.scatters, measurement.in,
           measurement.out);
 }
 
-template <class Archive, MaybeConst<StepReply> T>
-void serialize(Archive& archive, T& reply) {
-  archive(reply.error);
-}
+void serialize(auto& archive, MaybeConst<StepReply> auto& reply) { archive(reply.error); }
 
 namespace {
 
@@ -224,13 +211,15 @@ class RanksMemoryCase : public bench::Case {
         measurement_(std::move(measurement)),
         session_(session),
         arena_(std::move(arena)) {}
+  ~RanksMemoryCase() override {
+    if (session_is_open_) end();
+  }
 
   void set_up() override {
     if (!ranks_.has_thread_multiple()) {
       throw bench::Skip("this MPI does not allow calls from several threads at once");
     }
     arena_->hold();
-    holds_ = true;
     measurement_.in = describe(arena_->in_buffer());
     measurement_.out = describe(arena_->out_buffer());
     Command command;
@@ -253,12 +242,6 @@ class RanksMemoryCase : public bench::Case {
     }
     // The ranges that no rank of this host has written.
     arena_->fill();
-  }
-
-  void tear_down() noexcept override {
-    if (session_is_open_) end();
-    if (holds_) arena_->release();
-    holds_ = false;
   }
 
   void lead_in() override {
@@ -308,7 +291,6 @@ class RanksMemoryCase : public bench::Case {
   Measurement measurement_;
   int session_;
   std::shared_ptr<bench::Arena> arena_;
-  bool holds_ = false;
   bool session_is_open_ = false;  // the other ranks wait for the next step
   std::unique_ptr<RankShare> share_;
   bench::PhaseNanoseconds times_;  // since the last take_phases()

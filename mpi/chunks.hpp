@@ -30,18 +30,13 @@ struct ChunkResult {
   Bytes out;                         // of all segments
 };
 
-template <class Archive, MaybeConst<ChunkSegment> T>
-void serialize(Archive& archive, T& segment) {
+void serialize(auto& archive, MaybeConst<ChunkSegment> auto& segment) {
   archive(segment.index, segment.last, segment.in);
 }
 
-template <class Archive, MaybeConst<RankChunk> T>
-void serialize(Archive& archive, T& chunk) {
-  archive(chunk.segments);
-}
+void serialize(auto& archive, MaybeConst<RankChunk> auto& chunk) { archive(chunk.segments); }
 
-template <class Archive, MaybeConst<ChunkResult> T>
-void serialize(Archive& archive, T& result) {
+void serialize(auto& archive, MaybeConst<ChunkResult> auto& result) {
   archive(result.nanoseconds, result.intact, result.out);
 }
 
