@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/axes.hpp"
+#include "bench/bench.hpp"
 #include "cli/numbers.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"

@@ -15,12 +15,12 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/harness/status_line.hpp"
 #include "cli/input.hpp"
 #include "cli/keys.hpp"
 #include "cli/report.hpp"
 #include "cli/secret_command.hpp"
 #include "cli/signals.hpp"
+#include "cli/status_line.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 

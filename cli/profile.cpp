@@ -16,7 +16,7 @@
 #include <tuple>
 #include <utility>
 
-#include "bench/axes.hpp"
+#include "bench/bench.hpp"
 #include "cli/json_input.hpp"
 #include "cli/numbers.hpp"
 #include "cli/report.hpp"

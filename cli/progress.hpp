@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "bench/harness/status_line.hpp"
+#include "cli/status_line.hpp"
 
 namespace paraes::cli {
 

@@ -8,7 +8,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "bench/harness/status_line.hpp"
+#include "cli/status_line.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 

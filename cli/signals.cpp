@@ -13,8 +13,8 @@
 #include <new>
 #include <utility>
 
-#include "bench/harness/status_line.hpp"
 #include "cli/report.hpp"
+#include "cli/status_line.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -56,25 +56,18 @@ class RanksPlanner {
     }
     for (const std::string& scope : axes_.scopes) {
       if (scope == "memory") {
-        for (const std::uint64_t bytes : sizes_or({1 << 20, 64 << 20})) memory(bytes);
+        for (const std::uint64_t bytes : bench::sizes_or(axes_, {1 << 20, 64 << 20})) memory(bytes);
       } else if (scope == "file") {
-        for (const std::uint64_t bytes : sizes_or({64 << 20})) files(bytes);
+        for (const std::uint64_t bytes : bench::sizes_or(axes_, {64 << 20})) files(bytes);
       } else {
-        Row row;
-        row.scope = scope;
-        row.ranks = ranks_.size();
-        plan_.skipped.push_back({row, "on ranks, bench has only the scopes memory and file"});
+        plan_.skipped.push_back({{.ranks = ranks_.size(), .scope = scope},
+                                 "on ranks, bench has only the scopes memory and file"});
       }
     }
     return std::move(plan_);
   }
 
  private:
-  [[nodiscard]] std::vector<std::uint64_t> sizes_or(
-      const std::vector<std::uint64_t>& defaults) const {
-    return axes_.sizes.empty() ? defaults : axes_.sizes;
-  }
-
   void memory(std::uint64_t bytes) {
     arena_ = std::make_shared<bench::Arena>(bytes, axes_.threads.back() * ranks_.size(),
                                             bench::Arena::Memory::shared);
@@ -94,7 +87,7 @@ class RanksPlanner {
       row.distribution = name_of(distribution);
       group_.add(row, [&](const Row& r) {
         refuse_on_ranks(job);
-        kernels_.require(kernel);
+        bench::require_kernel(kernel, false);
         Measurement measurement;
         measurement.job = job;
         measurement.kernel = kernel;
@@ -108,7 +101,7 @@ class RanksPlanner {
     one.kernel = kernel;
     group_.add(one, [&](const Row& r) {
       refuse_on_ranks(alone);
-      kernels_.require(kernel);
+      bench::require_kernel(kernel, false);
       return make_memory_alone(r, alone, arena_);
     });
   }
@@ -138,7 +131,7 @@ class RanksPlanner {
   void add(const bench::FileRowJob& job, Row row) {
     const auto add_row = [&](std::optional<Distribution> distribution) {
       group_.add(row, [&](const Row& r) {
-        kernels_.require(r.kernel);
+        bench::require_kernel(r.kernel, false);
         bench::refuse(job, r.bytes);
         return make_file_on_ranks(r, ranks_, distribution, workspace_);
       });
@@ -157,7 +150,6 @@ class RanksPlanner {
   const Ranks& ranks_;
   bench::Axes axes_;
   const std::vector<Distribution>& distributions_;
-  bench::KernelTable kernels_{kernels(), "CPU"};
   bench::BenchPlan plan_;
   bench::GroupBuilder group_{plan_};
   std::shared_ptr<bench::Arena> arena_;

@@ -155,7 +155,7 @@ class MpiExecutable {
       for (const std::string& name : split(flags_.distributions)) {
         list.push_back(parse_distribution(name));
       }
-      return bench::run(make_bench_plan(ranks_, axes, list), options, stdout, stderr);
+      return bench::run_plan(make_bench_plan(ranks_, axes, list), options);
     });
   }
 

@@ -21,8 +21,8 @@ std::string error_message(const std::vector<std::string>& command, const ChildRe
 
 }  // namespace
 
-FileCase::FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
-                   std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace)
+FileCase::FileCase(Row row, const FileRowJob& job, Check check, FileTool tool, FileTool checker,
+                   std::shared_ptr<Workspace> workspace)
     : Case(std::move(row)),
       job_(job),
       check_(check),
@@ -30,41 +30,41 @@ FileCase::FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<
       checker_(std::move(checker)),
       workspace_(std::move(workspace)) {}
 
+template <class Failure>
+std::string FileCase::run(Direction direction, const FileTool& tool, const std::string& in,
+                          const std::string& out) const {
+  const auto command = tool.command({direction, *workspace_, in, out});
+  ChildResult result = run_child(command);
+  if (result.status != 0) throw Failure(error_message(command, result));
+  const std::string why = tool.objection ? tool.objection(result.output) : "";
+  if (!why.empty()) throw Failure(why);
+  return std::move(result.output);
+}
+
 void FileCase::set_up() {
   workspace_->acquire();
-  holds_workspace_ = true;
-  tool_->prepare(*workspace_);
+  if (tool_.prepare) tool_.prepare(*workspace_);
   out_ = workspace_->path("output");
   in_ = workspace_->plaintext();
   workspace_->need_room(2);
   // The program may lack what the job needs: then the row is skipped.
   restore();
-  try_to_encrypt(*tool_, out_);
+  static_cast<void>(run<Skip>(Direction::encrypt, tool_, in_, out_));
   if (direction() == Direction::encrypt) return;
   // The checker makes the ciphertext: a faulty tool might well decrypt its own wrong output.
-  const std::string ciphertext = workspace_->path("ciphertext-" + checker_->ciphertext());
+  const std::string ciphertext = workspace_->path("ciphertext-" + checker_.ciphertext);
   if (!workspace_->has(ciphertext)) {
-    try_to_encrypt(*checker_, ciphertext);
+    static_cast<void>(run<Skip>(Direction::encrypt, checker_, in_, ciphertext));
     workspace_->add(ciphertext);
   }
   in_ = ciphertext;
 }
 
-void FileCase::try_to_encrypt(const FileTool& tool, const std::string& out) const {
-  const auto command = tool.command(Direction::encrypt, *workspace_, in_, out);
-  const ChildResult result = run_child(command);
-  if (result.status != 0) throw Skip(error_message(command, result));
-  if (const std::string why = tool.objection(result.output); !why.empty()) throw Skip(why);
-}
-
-void FileCase::tear_down() noexcept {
-  if (holds_workspace_) workspace_->release();
-  holds_workspace_ = false;
-}
-
 void FileCase::restore() { (void)unlink(out_.c_str()); }
 
-void FileCase::call() { outputs_.push_back(run(direction(), *tool_, in_, out_)); }
+void FileCase::call() {
+  outputs_.push_back(run<std::runtime_error>(direction(), tool_, in_, out_));
+}
 
 bool FileCase::verify() {
   restore();
@@ -85,29 +85,20 @@ bool FileCase::verify() {
       break;
   }
   const std::string plain = workspace_->path("decrypted");
-  run(Direction::decrypt, *checker_, out_, plain);
+  static_cast<void>(run<std::runtime_error>(Direction::decrypt, checker_, out_, plain));
   const bool same = workspace_->is_plaintext(plain);
   (void)unlink(plain.c_str());
   return same;
 }
 
 PhaseNanoseconds FileCase::take_phases() {
+  const std::vector<std::string> outputs = std::exchange(outputs_, {});
   PhaseNanoseconds sum;
-  for (const std::string& output : std::exchange(outputs_, {})) {
-    for (const auto& [name, ns] : tool_->phases(output)) sum[name] += ns;
+  if (!tool_.phases) return sum;
+  for (const std::string& output : outputs) {
+    for (const auto& [name, ns] : tool_.phases(output)) sum[name] += ns;
   }
   return sum;
-}
-
-std::string FileCase::run(Direction direction, const FileTool& tool, const std::string& in,
-                          const std::string& out) const {
-  const auto command = tool.command(direction, *workspace_, in, out);
-  ChildResult result = run_child(command);
-  if (result.status != 0) throw std::runtime_error(error_message(command, result));
-  if (const std::string why = tool.objection(result.output); !why.empty()) {
-    throw std::runtime_error(why);
-  }
-  return std::move(result.output);
 }
 
 }  // namespace paraes::bench

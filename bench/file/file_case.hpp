@@ -19,11 +19,10 @@ class FileCase : public Case {
   // also makes the ciphertext.
   enum class Check { plaintext, raw, undo };
 
-  FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
-           std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace);
+  FileCase(Row row, const FileRowJob& job, Check check, FileTool tool, FileTool checker,
+           std::shared_ptr<Workspace> workspace);
 
   void set_up() override;
-  void tear_down() noexcept override;
   [[nodiscard]] bool needs_restore() const override { return true; }
   void restore() override;  // removes the output
   void call() override;
@@ -31,19 +30,17 @@ class FileCase : public Case {
   [[nodiscard]] PhaseNanoseconds take_phases() override;
 
  private:
-  // Throws Skip if the tool cannot encrypt.
-  void try_to_encrypt(const FileTool& tool, const std::string& out) const;
-  // Returns what the program printed.
+  // Returns what the program printed. Throws Failure, a Skip or a runtime_error, if it failed.
+  template <class Failure>
   std::string run(Direction direction, const FileTool& tool, const std::string& in,
                   const std::string& out) const;
   [[nodiscard]] Direction direction() const { return row().direction.value_or(Direction::encrypt); }
 
   FileRowJob job_;
   Check check_;
-  std::unique_ptr<FileTool> tool_;
-  std::unique_ptr<FileTool> checker_;
+  FileTool tool_;
+  FileTool checker_;
   std::shared_ptr<Workspace> workspace_;
-  bool holds_workspace_ = false;
   std::string in_;
   std::string out_;
   std::vector<std::string> outputs_;  // of the calls since take_phases()

@@ -68,8 +68,6 @@ Bytes key() { return Bytes(material().key).first(32); }
 SealCase::SealCase(Row row, std::shared_ptr<Arena> arena, const GpuTuning& tuning)
     : Case(std::move(row)), arena_(std::move(arena)), tuning_(tuning) {}
 
-SealCase::~SealCase() = default;
-
 std::uint64_t SealCase::arena_bytes(std::uint64_t bytes) {
   return c2sp_layout().sealed_bytes(bytes);
 }
@@ -86,22 +84,15 @@ void SealCase::set_up() {
   execution.gpu_tuning = tuning_;
   try {
     message_.emplace(Message(new_c2sp_message(key(), {}), execution));
-    const SegmentCipher& cipher = message_->cipher();
-    if ((tuning_.launch_bytes != 0 && cipher.launch_bytes() != tuning_.launch_bytes) ||
-        (tuning_.streams != 0 && cipher.launch_threads() != tuning_.streams)) {
-      message_.reset();
-      throw Skip("the device lacks the memory for such launches");
-    }
   } catch (const Error& error) {
-    arena_->release();
     throw Skip(error.what());
   }
-}
-
-void SealCase::tear_down() noexcept {
-  if (!message_) return;
-  message_.reset();
-  arena_->release();
+  const SegmentCipher& cipher = message_->cipher();
+  if ((tuning_.launch_bytes != 0 && cipher.launch_bytes() != tuning_.launch_bytes) ||
+      (tuning_.streams != 0 && cipher.launch_threads() != tuning_.streams)) {
+    message_.reset();
+    throw Skip("the device lacks the memory for such launches");
+  }
 }
 
 void SealCase::call() {

@@ -17,10 +17,8 @@ class SealCase : public Case {
   // A call encrypts row.bytes in the format c2sp, with AES-256, on row.device with row.kernel and
   // row.threads, and on a GPU with `tuning`. `arena` has at least arena_bytes(row.bytes).
   SealCase(Row row, std::shared_ptr<Arena> arena, const GpuTuning& tuning = {});
-  ~SealCase() override;
 
   void set_up() override;
-  void tear_down() noexcept override;
   void call() override;
   // Decrypts the output of one more call on the CPU, with the default kernel, and compares the
   // plaintext. There is no independent computation.

@@ -29,11 +29,6 @@ void TransferCase::set_up() {
   }
 }
 
-void TransferCase::tear_down() noexcept {
-  MemoryCase::tear_down();
-  use(nullptr);
-}
-
 bool TransferCase::expand_key() {
   Job small = job();
   small.direction = Direction::encrypt;

@@ -14,7 +14,6 @@ class TransferCase : public MemoryCase {
   TransferCase(Row row, const Job& job, std::shared_ptr<Arena> arena, Execution execution);
 
   void set_up() override;
-  void tear_down() noexcept override;
   // Encrypts 64 bytes with a new cipher, on one stream. The sample is the time that the stream's
   // queue is busy with the key: copies it, expands it (KeyExpansion::device), and derives the
   // sliced key and the hash key. Expansion on the host is not included.

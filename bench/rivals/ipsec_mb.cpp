@@ -16,21 +16,16 @@ namespace paraes::bench {
 namespace {
 
 struct IpsecMbFunctions {
-  decltype(&alloc_mb_mgr) alloc = nullptr;
-  decltype(&free_mb_mgr) free = nullptr;
-  decltype(&init_mb_mgr_auto) init = nullptr;
-  decltype(&imb_get_version_str) version_text = nullptr;
-  decltype(&imb_get_version) version = nullptr;
+  // Its soname has the major version of the header.
+  DynamicLibrary library =
+      open_library(("libIPSec_MB.so." + std::to_string(IMB_VERSION_NUM >> 16)).c_str());
+  decltype(&alloc_mb_mgr) alloc = LibraryFunction{library, "alloc_mb_mgr"};
+  decltype(&free_mb_mgr) free = LibraryFunction{library, "free_mb_mgr"};
+  decltype(&init_mb_mgr_auto) init = LibraryFunction{library, "init_mb_mgr_auto"};
+  decltype(&imb_get_version_str) version_text = LibraryFunction{library, "imb_get_version_str"};
+  decltype(&imb_get_version) version = LibraryFunction{library, "imb_get_version"};
 
   IpsecMbFunctions() {
-    // Its soname has the major version of the header.
-    const std::string name = "libIPSec_MB.so." + std::to_string(IMB_VERSION_NUM >> 16);
-    const DynamicLibrary library = open_library(name.c_str());
-    find_function(library, alloc, "alloc_mb_mgr");
-    find_function(library, free, "free_mb_mgr");
-    find_function(library, init, "init_mb_mgr_auto");
-    find_function(library, version_text, "imb_get_version_str");
-    find_function(library, version, "imb_get_version");
     // The manager is a table of functions, laid out as in the header. Another minor version may
     // have another layout.
     if (version() >> 8 != IMB_VERSION_NUM >> 8) {

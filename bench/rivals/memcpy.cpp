@@ -6,7 +6,7 @@
 #include "bench/harness/case.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "bench/rivals/split.hpp"
-#include "bench/system/c_library.hpp"
+#include "bench/system/machine.hpp"
 
 namespace paraes::bench {
 namespace {

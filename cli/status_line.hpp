@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace paraes::bench {
+namespace paraes::cli {
 
 // Thread-safe. Only one object may exist at a time. Errors are ignored: a status line is not worth
 // failing for.
@@ -64,4 +64,13 @@ class PromptShown {
 // error, where that is possible without waiting. An empty line only removes. Changes errno.
 void write_in_handler(std::string_view line) noexcept;
 
+}  // namespace paraes::cli
+
+// The other files of the command still use these names, from when the line was the bench's.
+namespace paraes::bench {
+using cli::columns_of;
+using cli::PromptShown;
+using cli::StatusLine;
+using cli::write_in_handler;
+using cli::write_lines;
 }  // namespace paraes::bench
