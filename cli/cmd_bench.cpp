@@ -79,9 +79,9 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
   bench::AxisTexts& axes = flags->axes;
   bench::Options& options = flags->options;
 
-  const char* group = bench_axes_group;
+  verb->option_defaults()->group(bench_axes_group);
   const auto axis = [&](const char* name, std::string& text, std::string values, const char* help) {
-    return verb->add_option(name, text, help)->type_name(std::move(values))->group(group);
+    return verb->add_option(name, text, help)->type_name(std::move(values));
   };
   const auto words = [](const char* name) {
     return fmt::format("{}", fmt::join(bench::axis_words(name), ","));
@@ -127,8 +127,7 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
           "(ttable), groups=N (in a multiprocessor), ghash=tensor or ghash=scalar (without "
           "tensor cores). May be given several times (default: paraes's own choice).")
       ->type_name("NAME=N,...")
-      ->allow_extra_args(false)
-      ->group(group);
+      ->allow_extra_args(false);
   axis("--transfer", axes.transfer, words("--transfer"),
        "How data gets to a GPU (default: staged).");
   axis("--rivals", axes.rivals, "NAME,...",
@@ -142,47 +141,36 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
                      "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "
                      "be given several times. docs/benchmarking.md has an example.")
         ->type_name("NAME=FILE")
-        ->allow_extra_args(false)
-        ->group(group);
+        ->allow_extra_args(false);
   }
 
-  group = "Sampling";
+  verb->option_defaults()->group("Sampling");
   add_number(*verb, "--samples", options.samples, {1, 100000},
-             "Minimum number of samples per row (default: 31).")
-      ->group(group);
+             "Minimum number of samples per row (default: 31).");
   add_decimal(*verb, "--min-time", options.min_seconds, 0, 86400,
               "Minimum seconds of timed work per row; measuring a GPU's energy takes 2.")
-      ->type_name("S")
-      ->group(group);
+      ->type_name("S");
   add_number(*verb, "--warmup", options.warmup, {0, 100000},
-             "Untimed calls per row (default: 1; 0 where a call takes a second or more).")
-      ->group(group);
+             "Untimed calls per row (default: 1; 0 where a call takes a second or more).");
   add_number(*verb, "--seed", options.seed, {},
-             "Seed for the order of the samples (default: random).")
-      ->group(group);
+             "Seed for the order of the samples (default: random).");
   verb->add_option("--unit", axes.unit,
                    "Size of an XTS data unit; 0 is the whole message (default: 4KiB).")
-      ->type_name("SIZE")
-      ->group(group);
+      ->type_name("SIZE");
   verb->add_flag("--no-overlap", flags->no_overlap,
-                 "Run the phases (read, compute, write) one after another.")
-      ->group(group);
+                 "Run the phases (read, compute, write) one after another.");
   verb->add_option("--dir", options.folder,
                    "Folder for the files (default: $TMPDIR, else /dev/shm, else /tmp).")
-      ->type_name("DIR")
-      ->group(group);
+      ->type_name("DIR");
 
-  group = "Output";
-  verb->add_flag("--quick", options.quick, "A short run: every kernel in CTR and GCM, with 1 MiB.")
-      ->group(group);
-  verb->add_flag("--list", options.list, "Print the rows without running them.")->group(group);
+  verb->option_defaults()->group("Output");
+  verb->add_flag("--quick", options.quick, "A short run: every kernel in CTR and GCM, with 1 MiB.");
+  verb->add_flag("--list", options.list, "Print the rows without running them.");
   verb->add_option("--json", options.json, "Write the report; - is standard output.")
-      ->type_name("FILE")
-      ->group(group);
+      ->type_name("FILE");
   verb->add_option("--machine", options.machine,
                    "Name of this machine in the report, up to 64 bytes.")
-      ->type_name("NAME")
-      ->group(group);
+      ->type_name("NAME");
 
   if (overrides.add_options) overrides.add_options(*verb);
   verb->footer(description + (overrides.examples.empty() ? bench_examples : overrides.examples));

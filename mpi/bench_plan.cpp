@@ -1,6 +1,5 @@
 #include "mpi/bench_plan.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -88,11 +87,8 @@ class RanksPlanner {
       group_.add(row, [&](const Row& r) {
         refuse_on_ranks(job);
         bench::require_kernel(kernel, false);
-        Measurement measurement;
-        measurement.job = job;
-        measurement.kernel = kernel;
-        measurement.scatters = distribution == Distribution::scatter;
-        return make_memory_on_ranks(r, ranks_, std::move(measurement), session_++, arena_);
+        return make_memory_on_ranks(r, ranks_, job, distribution == Distribution::scatter,
+                                    session_++, arena_);
       });
     }
     Job alone = job;
@@ -169,7 +165,7 @@ void refuse_on_ranks(const bench::Axes& axes) {
   if (axes.threads.size() > 1 || axes.kernels.size() > 1) {
     throw InvalidArgument("on ranks, bench takes only one kernel and one number of threads");
   }
-  if (std::find(axes.in_place.begin(), axes.in_place.end(), true) != axes.in_place.end()) {
+  if (bench::has(axes.in_place, true)) {
     throw InvalidArgument(
         "--in-place: ranks have separate buffers for input and output; measure in place with "
         "`paraes bench`");

@@ -78,11 +78,6 @@ struct Reply {
   std::vector<BadRange> bad;
 };
 
-// Says that a rank has failed in a command, so that the others stop.
-struct Stop {
-  std::uint64_t command = 0;
-};
-
 // Says how many more bytes of a command a rank has done. The first one says that its token is in
 // the sink.
 struct ProgressReport {
@@ -155,8 +150,6 @@ void serialize(auto& archive, MaybeConst<BadRange> auto& range) {
 void serialize(auto& archive, MaybeConst<Reply> auto& reply) {
   archive(reply.kind, reply.number, reply.threads, reply.text, reply.code, reply.result, reply.bad);
 }
-
-void serialize(auto& archive, MaybeConst<Stop> auto& stop) { archive(stop.command); }
 
 void serialize(auto& archive, MaybeConst<ProgressReport> auto& report) {
   archive(report.command, report.bytes);

@@ -101,8 +101,7 @@ class MpiExecutable {
     absent.kind = Reply::Kind::other;
     absent.text = "it could not start, but rank 0 could: its environment differs";
     ranks_.send(0, Tag::reply, serialized(absent));
-    const Execution execution;
-    return Worker(ranks_, execution).run();
+    return run_worker(ranks_, {});
   }
 
   // Its callbacks refer to this object.
@@ -203,7 +202,7 @@ class MpiExecutable {
       ready = reply_of_current_exception();
     }
     ranks_.send(0, Tag::reply, serialized(ready));
-    return Worker(ranks_, execution).run();
+    return run_worker(ranks_, execution);
   }
 
   [[nodiscard]] cli::CryptOptions options_of_rank(const cli::CryptOptions& given) const {

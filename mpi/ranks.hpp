@@ -11,7 +11,8 @@
 
 namespace paraes::mpi {
 
-// The MPI tags of messages. Chunks and their results have one tag for each slot, and the steps of
+// The MPI tags of messages. A stop has the number of a command in which a rank has failed, so that
+// the others stop. Chunks and their results have one tag for each slot, and the steps of
 // measurements one for each session: slot or session is added to the number.
 enum class Tag : int {
   command = 1,

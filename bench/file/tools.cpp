@@ -1,5 +1,7 @@
 #include "bench/file/tools.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -11,15 +13,7 @@
 namespace paraes::bench {
 namespace {
 
-std::string hex(const std::uint8_t* data, std::size_t bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    text += digits[data[i] >> 4];
-    text += digits[data[i] & 15];
-  }
-  return text;
-}
+std::string hex(Bytes data) { return fmt::format("{:02x}", fmt::join(data, "")); }
 
 std::string need_program(const std::string& name) {
   std::string path = system::find_in_path(name);
@@ -50,10 +44,10 @@ Words paraes_command(const FileRowJob& job, const Row& row, const std::string& p
     add(words, {"--mode", std::string(to_string(job.mode)), "--key-file",
                 task.workspace.key_file(job.mode == Mode::xts ? 2 * key_size : key_size)});
     if (job.mode == Mode::xts) {
-      add(words, {"--iv-hex", hex(xts_tweak(material().first_unit).data(), 16), "--unit",
-                  std::to_string(job.unit)});
+      add(words,
+          {"--iv-hex", hex(xts_tweak(material().first_unit)), "--unit", std::to_string(job.unit)});
     } else if (job.mode != Mode::ecb) {
-      add(words, {"--iv-hex", hex(material().iv.data(), 16)});
+      add(words, {"--iv-hex", hex(material().iv)});
     }
     if (pads(job.mode)) add(words, {"--nopad"});
   } else {
@@ -95,8 +89,9 @@ Words openssl_enc_command(const FileRowJob& job, const std::string& program, con
   if (job.format == "openssl") {
     add(words, {"-pbkdf2", "-iter", "10000", "-pass", "file:" + task.workspace.passphrase_file()});
   } else {
-    add(words, {"-K", hex(material().key.data(), static_cast<std::size_t>(job.key_bits / 8))});
-    if (job.mode != Mode::ecb) add(words, {"-iv", hex(material().iv.data(), 16)});
+    add(words,
+        {"-K", hex(Bytes(material().key).first(static_cast<std::size_t>(job.key_bits / 8)))});
+    if (job.mode != Mode::ecb) add(words, {"-iv", hex(material().iv)});
     if (pads(job.mode)) add(words, {"-nopad"});
   }
   add(words, {"-in", task.in, "-out", task.out});

@@ -13,8 +13,13 @@ namespace paraes::bench {
 
 enum class Mode : std::uint8_t { ecb, cbc, ctr, xts, gcm };
 
-[[nodiscard]] std::string_view to_string(Mode mode);
-[[nodiscard]] std::string_view to_string(Direction direction);
+[[nodiscard]] constexpr std::string_view to_string(Mode mode) {
+  constexpr std::string_view names[] = {"ecb", "cbc", "ctr", "xts", "gcm"};
+  return names[static_cast<unsigned>(mode)];
+}
+[[nodiscard]] constexpr std::string_view to_string(Direction direction) {
+  return direction == Direction::encrypt ? "encrypt" : "decrypt";
+}
 
 // Empty strings and optionals are null in the JSON.
 struct Row {

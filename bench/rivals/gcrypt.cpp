@@ -116,16 +116,4 @@ std::string gcrypt_version() {
 
 }  // namespace paraes::bench
 
-#else
-
-namespace paraes::bench {
-
-std::unique_ptr<Implementation> make_gcrypt(const Job& /*job*/) {
-  throw Skip("built without the headers of libgcrypt");
-}
-
-std::string gcrypt_version() { return {}; }
-
-}  // namespace paraes::bench
-
 #endif

@@ -11,7 +11,7 @@
 namespace paraes::bench {
 namespace {
 
-using Check = FileCase::Check;
+using Check = FileCheck;
 
 class FilePlanner {
  public:
@@ -67,8 +67,8 @@ class FilePlanner {
   void add(Row row, const FileRowJob& job, Check check, Make make) {
     group_.add(std::move(row), [&](const Row& r) {
       std::pair<FileTool, FileTool> tools = make(r);
-      return std::make_unique<FileCase>(r, job, check, std::move(tools.first),
-                                        std::move(tools.second), workspace_);
+      return make_file_case(r, job, check, std::move(tools.first), std::move(tools.second),
+                            workspace_);
     });
   }
 

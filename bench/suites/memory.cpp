@@ -47,9 +47,7 @@ class MemoryPlanner {
 
  private:
   // Whether there are rows of one message.
-  [[nodiscard]] bool has_whole() const {
-    return std::find(axes_.messages.begin(), axes_.messages.end(), 0) != axes_.messages.end();
-  }
+  [[nodiscard]] bool has_whole() const { return has(axes_.messages, 0U); }
 
   void skip_messages_on_gpus(BenchPlan& plan) const {
     if (axes_.messages == std::vector<std::uint64_t>{0}) return;

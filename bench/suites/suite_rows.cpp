@@ -1,6 +1,5 @@
 #include "bench/suites/suite_rows.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "bench/memory/openmp.hpp"
@@ -141,10 +140,6 @@ Row on_gpu(Row row, const std::string& device, const GpuProgram& program,
   return row;
 }
 
-bool has(const std::vector<std::string>& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 void skip_device(BenchPlan& plan, const std::string& device, const std::string& scope,
                  const std::string& reason) {
   plan.skipped.push_back(
@@ -182,9 +177,7 @@ void skip_openmp(const Axes& axes, const std::string& scope, const std::string& 
 }
 
 bool skip_without_gcm(const Axes& axes, const std::string& format, BenchPlan& plan) {
-  const bool has_gcm =
-      std::find(axes.modes.begin(), axes.modes.end(), Mode::gcm) != axes.modes.end();
-  if (has_gcm || !is_authenticated(format)) return false;
+  if (has(axes.modes, Mode::gcm) || !is_authenticated(format)) return false;
   plan.skipped.push_back(
       {{.scope = "file", .format = format},
        "--format " + format + " has only GCM: other modes go with --format raw"});

@@ -9,6 +9,7 @@
 #include "bench/axes.hpp"
 #include "bench/file/tools.hpp"
 #include "bench/harness/case.hpp"
+#include "bench/lists.hpp"
 #include "bench/memory/job.hpp"
 #include "paraes/kernels.hpp"
 
@@ -104,8 +105,6 @@ struct GpuProgram {
 // The row on a GPU.
 [[nodiscard]] Row on_gpu(Row row, const std::string& device, const GpuProgram& program,
                          const std::string& key_expansion);
-
-[[nodiscard]] bool has(const std::vector<std::string>& list, std::string_view word);
 
 // Lists a device in a scope as skipped.
 void skip_device(BenchPlan& plan, const std::string& device, const std::string& scope,

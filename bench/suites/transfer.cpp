@@ -64,7 +64,7 @@ class TransferPlanner {
           execution.group_threads = program.group_threads;
           execution.gpu_tuning = program.tuning.meaning;
           execution.overlap = axes_.overlap;
-          return std::make_unique<TransferCase>(r, job, arena_, execution);
+          return make_transfer(r, job, arena_, execution);
         });
       }
     }

@@ -235,11 +235,11 @@ class Tuning {
   }
 
   void measure_size(std::uint64_t bytes) {
-    const auto arena = std::make_shared<Arena>(SealCase::arena_bytes(bytes), available_cores());
+    const auto arena = std::make_shared<Arena>(sealed_bytes(bytes), available_cores());
     Group group;
     for (const Name& name : affordable(bytes)) {
       const GpuTuning tuning = name.tuning.empty() ? GpuTuning{} : tunings_[name.tuning];
-      group.push_back(std::make_unique<SealCase>(row_of(name, bytes), arena, tuning));
+      group.push_back(make_seal(row_of(name, bytes), arena, tuning));
     }
     Settings settings;
     settings.samples = samples;

@@ -28,7 +28,9 @@ FileTool copy_tool() {
 
 TEST(File, TakePhasesSumsTheCallsSinceTheLastOne) {
   const auto workspace = std::make_shared<Workspace>(workspace_root(""), 4096);
-  FileCase file_case(Row{}, FileRowJob{}, FileCase::Check::plaintext, copy_tool(), {}, workspace);
+  const auto made =
+      make_file_case(Row{}, FileRowJob{}, FileCheck::plaintext, copy_tool(), {}, workspace);
+  Case& file_case = *made;
   file_case.set_up();
   EXPECT_FALSE(file_case.take_phases().contains("read"));
   for (const int calls : {1, 3}) {
