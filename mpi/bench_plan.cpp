@@ -68,37 +68,35 @@ class RanksPlanner {
 
  private:
   void memory(std::uint64_t bytes) {
-    arena_ = std::make_shared<bench::Arena>(bytes, axes_.threads.back() * ranks_.size(),
+    arena_ = std::make_shared<bench::Arena>(bytes, threads_ * ranks_.size(),
                                             bench::Arena::Memory::shared);
-    for (const int threads : axes_.threads) {
-      bench::each_job(axes_, bytes, threads, [this](const Job& job) {
-        for (const std::string& kernel : axes_.kernels) add(job, kernel);
-      });
-    }
+    bench::each_job(axes_, bytes, threads_, [this](const Job& job) { add(job); });
     group_.finish();
   }
 
-  void add(const Job& job, const std::string& kernel) {
-    Row row = bench::row_of(job);
-    row.kernel = kernel;
-    row.ranks = ranks_.size();
+  void add(const Job& job) {
     for (const Distribution distribution : distributions_) {
+      Row row = bench::row_of(job);
+      row.ranks = ranks_.size();
       row.distribution = name_of(distribution);
-      group_.add(row, [&](const Row& r) {
-        refuse_on_ranks(job);
-        bench::require_kernel(kernel, false);
+      add(std::move(row), job, [&](const Row& r) {
         return make_memory_on_ranks(r, ranks_, job, distribution == Distribution::scatter,
                                     session_++, arena_);
       });
     }
     Job alone = job;
-    alone.threads = job.threads * ranks_.size();
-    Row one = bench::row_of(alone);
-    one.kernel = kernel;
-    group_.add(one, [&](const Row& r) {
-      refuse_on_ranks(alone);
-      bench::require_kernel(kernel, false);
-      return make_memory_alone(r, alone, arena_);
+    alone.threads *= ranks_.size();
+    add(bench::row_of(alone), alone,
+        [&](const Row& r) { return make_memory_alone(r, alone, arena_); });
+  }
+
+  template <class Make>
+  void add(Row row, const Job& job, const Make& make) {
+    row.kernel = kernel_;
+    group_.add(std::move(row), [&](const Row& r) {
+      refuse_on_ranks(job);
+      bench::require_kernel(kernel_, false);
+      return make(r);
     });
   }
 
@@ -110,15 +108,11 @@ class RanksPlanner {
     for (const int bits : axes_.key_bits_named ? axes_.key_bits : std::vector<int>{256}) {
       const bench::FileRowJob job{"paraes", Mode::gcm, bits, axes_.unit};
       for (const Direction direction : axes_.directions) {
-        for (const int threads : axes_.threads) {
-          for (const std::string& kernel : axes_.kernels) {
-            Row row = bench::row_of(job, direction, bytes);
-            row.kernel = kernel;
-            row.threads = threads;
-            row.overlap = true;
-            add(job, std::move(row));
-          }
-        }
+        Row row = bench::row_of(job, direction, bytes);
+        row.kernel = kernel_;
+        row.threads = threads_;
+        row.overlap = true;
+        add(job, std::move(row));
       }
     }
     group_.finish();
@@ -146,6 +140,9 @@ class RanksPlanner {
   const Ranks& ranks_;
   bench::Axes axes_;
   const std::vector<Distribution>& distributions_;
+  // refuse_on_ranks() permits only one of each.
+  const int threads_ = axes_.threads.front();
+  const std::string& kernel_ = axes_.kernels.front();
   bench::BenchPlan plan_;
   bench::GroupBuilder group_{plan_};
   std::shared_ptr<bench::Arena> arena_;

@@ -44,11 +44,8 @@ class Ranks {
   [[nodiscard]] unsigned local_rank() const noexcept { return local_rank_; }
   // Whether rank 0 is on this rank's host.
   [[nodiscard]] bool on_root_host() const noexcept { return on_root_host_; }
-  [[nodiscard]] const std::string& host(int rank) const {
-    return hosts_.at(static_cast<std::size_t>(rank));
-  }
   [[nodiscard]] std::string name(int rank) const {
-    return "rank " + std::to_string(rank) + " (" + host(rank) + ")";
+    return "rank " + std::to_string(rank) + " (" + hosts_.at(static_cast<std::size_t>(rank)) + ")";
   }
 
   // Returns the texts of all ranks, on every rank.

@@ -50,6 +50,8 @@ struct Row {
   std::string distribution = {};
   bool overlap = false;
 
+  bool operator==(const Row&) const = default;
+
   // The name of the kernel or of the rival.
   [[nodiscard]] const std::string& who() const { return rival.empty() ? kernel : rival; }
 };

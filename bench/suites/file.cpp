@@ -1,5 +1,4 @@
 // File scope: how long does a program take from file to file, its start and exit included?
-#include <set>
 #include <utility>
 
 #include "bench/file/child.hpp"
@@ -10,8 +9,6 @@
 
 namespace paraes::bench {
 namespace {
-
-using Check = FileCheck;
 
 class FilePlanner {
  public:
@@ -64,7 +61,7 @@ class FilePlanner {
 
   // `make` returns the tool of a row and its checker, or throws Skip.
   template <class Make>
-  void add(Row row, const FileRowJob& job, Check check, Make make) {
+  void add(Row row, const FileRowJob& job, FileCheck check, Make make) {
     group_.add(std::move(row), [&](const Row& r) {
       std::pair<FileTool, FileTool> tools = make(r);
       return make_file_case(r, job, check, std::move(tools.first), std::move(tools.second),
@@ -109,9 +106,9 @@ class FilePlanner {
   }
 
   void add_ours(const FileRowJob& job, const Row& row) {
-    const Check check = row.direction == Direction::decrypt ? Check::plaintext
-                        : job.format == "raw"               ? Check::raw
-                                                            : Check::undo;
+    const FileCheck check = row.direction == Direction::decrypt ? FileCheck::plaintext
+                            : job.format == "raw"               ? FileCheck::raw
+                                                                : FileCheck::undo;
     add(row, job, check, [&](const Row& r) {
       refuse(job, workspace_->bytes());
       require_kernel(r.kernel, r.device != "cpu");
@@ -151,13 +148,11 @@ class FilePlanner {
       }
       if (rival.copies) row.direction.reset();
       // Several formats may have the same closest job.
-      const std::string name =
-          row.rival + row.format + std::string(to_string(job.mode)) + std::to_string(job.key_bits) +
-          (row.direction ? std::string(to_string(*row.direction)) : "") + std::to_string(threads);
-      if (!rivals_added_.insert(name).second) continue;
-      const Check check = rival.copies || direction == Direction::decrypt ? Check::plaintext
-                          : rival.follows_job && job.format == "raw"      ? Check::raw
-                                                                          : Check::undo;
+      if (has(rivals_added_, row)) continue;
+      rivals_added_.push_back(row);
+      const FileCheck check = rival.copies || direction == Direction::decrypt ? FileCheck::plaintext
+                              : rival.follows_job && job.format == "raw"      ? FileCheck::raw
+                                                                              : FileCheck::undo;
       add(std::move(row), job, check, [&](const Row& r) {
         if (rival.follows_job) refuse(job, workspace_->bytes());
         return std::make_pair(rival.make(job, r, axes_.program), rival.make(job, r, axes_.program));
@@ -170,7 +165,7 @@ class FilePlanner {
   GroupBuilder group_;
   std::vector<std::string> gpus_;  // those present
   std::shared_ptr<Workspace> workspace_;
-  std::set<std::string> rivals_added_;
+  std::vector<Row> rivals_added_;
 };
 
 }  // namespace

@@ -23,12 +23,10 @@ std::string assignment(const Values& values) {
   return text;
 }
 
-std::string flags_of(const std::vector<Group>& groups) {
+std::string names_of_flags(const std::vector<Group>& groups) {
   std::vector<std::string> names;
-  for (const Group& group : groups) {
-    for (const Flag& flag : group.flags) {
-      names.insert(names.end(), flag.names.begin(), flag.names.end());
-    }
+  for (const Flag& flag : flags_of(groups)) {
+    names.insert(names.end(), flag.names.begin(), flag.names.end());
   }
   return joined(names);
 }
@@ -36,15 +34,13 @@ std::string flags_of(const std::vector<Group>& groups) {
 std::string values_function(const Executable& executable) {
   std::string text;
   for (const Verb& verb : executable.verbs) {
-    for (const Group& group : verb.groups) {
-      for (const Flag& flag : group.flags) {
-        // A flag that needs no value has one only behind an equals sign.
-        const std::string set = assignment(values_of(flag));
-        if (set.empty()) continue;
-        std::vector<std::string> names = flag.names;
-        for (std::string& name : names) name.insert(0, verb.name + ":");
-        text += "    " + joined(names, " | ") + ") " + set + " ;;\n";
-      }
+    for (const Flag& flag : flags_of(verb.groups)) {
+      // A flag that needs no value has one only behind an equals sign.
+      const std::string set = assignment(values_of(flag));
+      if (set.empty()) continue;
+      std::vector<std::string> names = flag.names;
+      for (std::string& name : names) name.insert(0, verb.name + ":");
+      text += "    " + joined(names, " | ") + ") " + set + " ;;\n";
     }
   }
   return text;
@@ -69,10 +65,10 @@ std::string arguments_function(const Executable& executable) {
 std::string data_of(const Executable& executable) {
   const std::string name = "_" + identifier(executable.name);
   std::string text = name + "_verbs() { echo '" + joined(names_of_verbs(executable)) + "'; }\n\n";
-  text += name + "_flags() { # VERB\n  case $1 in\n    '') flags='" + flags_of(executable.groups) +
-          "' ;;\n";
+  text += name + "_flags() { # VERB\n  case $1 in\n    '') flags='" +
+          names_of_flags(executable.groups) + "' ;;\n";
   for (const Verb& verb : executable.verbs) {
-    const std::string flags = flags_of(verb.groups);
+    const std::string flags = names_of_flags(verb.groups);
     if (!flags.empty()) text += "    " + verb.name + ") flags='" + flags + "' ;;\n";
   }
   text += "    *) flags= ;;\n  esac\n}\n\n";

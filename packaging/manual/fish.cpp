@@ -8,14 +8,7 @@
 namespace paraes::manual {
 namespace {
 
-std::string quoted(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "'";
-}
+std::string quoted(std::string_view text) { return "'" + backslashed(text, "'\\") + "'"; }
 
 // The options of `complete` for a value: -x takes no files, and -r needs a value.
 std::string value_options(const Values& values) {
@@ -44,16 +37,14 @@ class FishWriter {
 
   // `condition` is a command that succeeds where the flags and verbs go.
   void flags(const std::vector<Group>& groups, const std::string& condition) {
-    for (const Group& group : groups) {
-      for (const Flag& flag : group.flags) {
-        text_ += start(condition);
-        for (const std::string& name : flag.names) {
-          text_ += name.size() == 2 ? " -s " + name.substr(1) : " -l " + name.substr(2);
-        }
-        // A value that may be left out is not asked for.
-        if (!flag.value_is_optional) text_ += value_options(values_of(flag));
-        text_ += " -d " + quoted(short_text(flag.text)) + "\n";
+    for (const Flag& flag : flags_of(groups)) {
+      text_ += start(condition);
+      for (const std::string& name : flag.names) {
+        text_ += name.size() == 2 ? " -s " + name.substr(1) : " -l " + name.substr(2);
       }
+      // A value that may be left out is not asked for.
+      if (!flag.value_is_optional) text_ += value_options(values_of(flag));
+      text_ += " -d " + quoted(short_text(flag.text)) + "\n";
     }
   }
 

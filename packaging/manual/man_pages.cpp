@@ -16,23 +16,12 @@ namespace {
 
 // Hyphens as ASCII, so that flags can be copied from the page.
 std::string escaped(std::string_view text) {
+  constexpr std::string_view special = "\\-'`^~";
+  constexpr const char* names[] = {"e", "-", "(aq", "(ga", "(ha", "(ti"};
   std::string result;
   for (const char c : text) {
-    if (c == '\\') {
-      result += "\\e";
-    } else if (c == '-') {
-      result += "\\-";
-    } else if (c == '\'') {
-      result += "\\(aq";
-    } else if (c == '`') {
-      result += "\\(ga";
-    } else if (c == '^') {
-      result += "\\(ha";
-    } else if (c == '~') {
-      result += "\\(ti";
-    } else {
-      result += c;
-    }
+    const std::size_t at = special.find(c);
+    result += at == std::string_view::npos ? std::string(1, c) : std::string("\\") + names[at];
   }
   return result;
 }
@@ -297,36 +286,25 @@ Page overview_page(const Executable& executable, const std::string& date) {
 
 namespace {
 
-const Flag* find_flag(const Verb& verb, const Flag& flag) {
-  for (const Group& group : verb.groups) {
-    for (const Flag& candidate : group.flags) {
-      if (candidate.names == flag.names) return &candidate;
-    }
-  }
-  return nullptr;
-}
-
 // The flags of `verb` that `other` lacks, or that mean something else there.
 std::vector<Flag> own_flags(const Verb& verb, const Verb& other) {
-  std::vector<Flag> own;
-  for (const Group& group : verb.groups) {
-    for (const Flag& flag : group.flags) {
-      const Flag* const same = find_flag(other, flag);
-      if (same == nullptr || same->text != flag.text || same->type != flag.type) {
-        own.push_back(flag);
-      }
-    }
-  }
+  std::vector<Flag> own = flags_of(verb.groups);
+  const std::vector<Flag> others = flags_of(other.groups);
+  std::erase_if(own, [&](const Flag& flag) {
+    return std::any_of(others.begin(), others.end(), [&](const Flag& one) {
+      return one.names == flag.names && one.text == flag.text && one.type == flag.type;
+    });
+  });
   return own;
 }
 
 // "All options of `paraes bench`, except --message and --keys, and:"
 std::string common_options(const Verb& verb, const Executable& other, const Verb& same) {
   std::vector<std::string> absent;
-  for (const Group& group : same.groups) {
-    for (const Flag& flag : group.flags) {
-      if (find_flag(verb, flag) == nullptr) absent.push_back(flag.names.back());
-    }
+  const std::vector<Flag> flags = flags_of(verb.groups);
+  for (const Flag& flag : flags_of(same.groups)) {
+    const auto is_same = [&](const Flag& one) { return one.names == flag.names; };
+    if (std::none_of(flags.begin(), flags.end(), is_same)) absent.push_back(flag.names.back());
   }
   std::string text = "All options of `" + other.name + " " + verb.name + "`";
   for (std::size_t i = 0; i < absent.size(); ++i) {

@@ -241,6 +241,23 @@ std::string usage_of(const Executable& executable, const Verb& verb) {
   return usage;
 }
 
+std::vector<Flag> flags_of(const std::vector<Group>& groups) {
+  std::vector<Flag> flags;
+  for (const Group& group : groups) {
+    flags.insert(flags.end(), group.flags.begin(), group.flags.end());
+  }
+  return flags;
+}
+
+std::string backslashed(std::string_view text, std::string_view special) {
+  std::string result;
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view separator) {
   std::string text;
   for (const std::string& word : words) text.append(text.empty() ? "" : separator).append(word);

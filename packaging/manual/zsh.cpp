@@ -20,16 +20,6 @@ std::string quoted(std::string_view text) {
   return result + "'";
 }
 
-// `special`: the characters that a specification of _arguments or _describe gives a meaning.
-std::string escaped(std::string_view text, std::string_view special) {
-  std::string result;
-  for (const char c : text) {
-    if (special.find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 std::string action(const Values& values, const std::string& title) {
   const std::string words = joined(values.words);
   // In the order of Values::Kind.
@@ -64,7 +54,8 @@ std::string specification(const Flag& flag) {
   }
   if (flag.names.size() > 1) names = "{" + names + "}";
   const std::string exclusion = flag.repeats ? "'*'" : "'(" + joined(flag.names) + ")'";
-  std::string text = "[" + escaped(short_text(flag.text), "[]\\") + "]";
+  // Brackets and backslashes have a meaning in a specification of _arguments.
+  std::string text = "[" + backslashed(short_text(flag.text), "[]\\") + "]";
   if (has_value) {
     text += flag.value_is_optional ? "::" : ":";
     text += title_of(flag) + ":" + action(values_of(flag), title_of(flag));
@@ -74,9 +65,7 @@ std::string specification(const Flag& flag) {
 
 std::string specifications(const std::vector<Group>& groups, const std::string& indent) {
   std::string text;
-  for (const Group& group : groups) {
-    for (const Flag& flag : group.flags) text += " \\\n" + indent + specification(flag);
-  }
+  for (const Flag& flag : flags_of(groups)) text += " \\\n" + indent + specification(flag);
   return text;
 }
 
@@ -87,7 +76,7 @@ std::string arguments_of(const Executable& executable, const Verb& verb,
     const Values values = values_of(executable, verb, argument);
     const bool several = argument.usage.find("...") != std::string::npos;
     text += " \\\n" + indent +
-            quoted((several ? "*:" : ":") + escaped(argument.name, ":=") + ":" +
+            quoted((several ? "*:" : ":") + backslashed(argument.name, ":=") + ":" +
                    action(values, argument.name));
   }
   return text;
