@@ -268,9 +268,10 @@ int run(const TuneFlags& options) {
   });
   line.remove();
   if (tuned.signal != 0) return 128 + tuned.signal;
-  for (const auto& [id, seconds] : tuned.starts) {
-    const auto device = std::find_if(list.begin(), list.end(),
-                                     [&](const DeviceInfo& info) { return info.id == id; });
+  for (const bench::Start& start : tuned.starts) {
+    const bench::Measured& seconds = start.seconds;
+    const auto device = std::find_if(
+        list.begin(), list.end(), [&](const DeviceInfo& info) { return info.id == start.device; });
     profile.devices.push_back({.id = device->id,
                                .name = device->name,
                                .driver = device->driver,
