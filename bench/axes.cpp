@@ -1,9 +1,12 @@
 #include "bench/axes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
 #include "bench/file/tools.hpp"
+#include "bench/lists.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/memory/pinned_copy.hpp"
 #include "bench/memory/ports.hpp"
@@ -31,18 +34,8 @@ std::vector<std::string> split(std::string_view list, std::string_view flag) {
 
 [[noreturn]] void unknown(std::string_view flag, std::string_view word,
                           const std::vector<std::string>& known) {
-  std::string text(flag);
-  text.append(": '").append(word).append("' is not one of ");
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += known[i];
-  }
-  throw InvalidArgument(text);
-}
-
-template <class T>
-void add_once(std::vector<T>& list, const T& value) {
-  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+  throw InvalidArgument(
+      fmt::format("{}: '{}' is not one of {}", flag, word, fmt::join(known, ", ")));
 }
 
 // The values in a list for an axis, each once. `all` stands for every known value.
@@ -52,7 +45,7 @@ std::vector<std::string> choose(std::string_view flag, std::string_view list) {
   for (const std::string& word : split(list, flag)) {
     if (word == "all") {
       for (const std::string& name : known) add_once(chosen, name);
-    } else if (std::find(known.begin(), known.end(), word) != known.end()) {
+    } else if (has(known, word)) {
       add_once(chosen, word);
     } else {
       std::vector<std::string> names = known;
@@ -66,11 +59,8 @@ std::vector<std::string> choose(std::string_view flag, std::string_view list) {
 std::vector<std::string> parse_devices(std::string_view list) {
   std::vector<std::string> devices;
   for (const std::string& word : split(list, "--device")) {
-    if (!gpu::parse_device(word)) {
-      add_once<std::string>(devices, "cpu");
-    } else {
-      add_once(devices, word.find(':') == std::string::npos ? word + ":0" : word);
-    }
+    const bool has_number = word.find(':') != std::string::npos;
+    add_once(devices, !gpu::parse_device(word) ? "cpu" : has_number ? word : word + ":0");
   }
   return devices;
 }
@@ -89,8 +79,8 @@ std::vector<std::string> parse_kernels(std::string_view list, const std::vector<
     if (word == "auto") {
       add_once(chosen, select("auto"));
     } else if (word == "all") {
-      for (const KernelInfo& info : own) add_once(chosen, std::string(info.name));
-    } else if (std::find(known.begin(), known.end(), word) != known.end()) {
+      for (const KernelInfo& info : own) add_once(chosen, info.name);
+    } else if (has(known, word)) {
       add_once(chosen, word);
     } else {
       std::vector<std::string> names = known;
@@ -102,15 +92,12 @@ std::vector<std::string> parse_kernels(std::string_view list, const std::vector<
 }
 
 void parse_kernels(std::string_view list, Axes& axes) {
-  const auto is_cpu = [](const std::string& device) { return device == "cpu"; };
-  const bool on_cpu = std::any_of(axes.devices.begin(), axes.devices.end(), is_cpu);
-  const bool on_gpu = !std::all_of(axes.devices.begin(), axes.devices.end(), is_cpu);
+  const bool on_cpu = has(axes.devices, "cpu");
+  const bool on_gpu = axes.devices.size() > (on_cpu ? 1 : 0);
   std::vector<std::string> known;
-  if (on_cpu) {
-    for (const KernelInfo& info : kernels()) add_once(known, std::string(info.name));
-  }
+  for (const KernelInfo& info : on_cpu ? kernels() : gpu_kernels()) add_once(known, info.name);
   if (on_gpu) {
-    for (const KernelInfo& info : gpu_kernels()) add_once(known, std::string(info.name));
+    for (const KernelInfo& info : gpu_kernels()) add_once(known, info.name);
   }
   if (on_cpu) axes.kernels = parse_kernels(list, kernels(), "cpu", known);
   // All GPUs have the same kernels, so "cuda" stands for any of them.
@@ -124,7 +111,7 @@ std::vector<std::uint64_t> parse_sizes(std::string_view flag, std::string_view l
   const auto is_ellipsis = [](std::string_view w) { return w == "..." || w == "\u2026"; };
   std::vector<std::uint64_t> sizes;
   const std::vector<std::string> words = split(list, flag);
-  const auto has_zero = std::find(words.begin(), words.end(), zero) != words.end();
+  const bool has_zero = has(words, zero);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == zero) continue;
     if (!is_ellipsis(words[i])) {
@@ -148,11 +135,16 @@ std::vector<std::uint64_t> parse_sizes(std::string_view flag, std::string_view l
   return sizes;
 }
 
+template <class List>
+void add_names(std::vector<std::string>& names, const List& list) {
+  for (const auto& one : list) names.emplace_back(one.name);
+}
+
 std::vector<std::string> rival_names() {
   std::vector<std::string> names;
-  for (const MemoryRival& rival : memory_rivals()) names.emplace_back(rival.name);
+  add_names(names, memory_rivals());
   for (const Ports& ports : all_ports()) names.emplace_back(ports.rival);
-  for (const FileRival& rival : file_rivals()) names.emplace_back(rival.name);
+  add_names(names, file_rivals());
   names.emplace_back(pinned_copy_name);
   return names;
 }
@@ -164,10 +156,10 @@ std::vector<std::string> open_own_rivals(const std::vector<std::string>& texts) 
     const std::size_t equals = text.find('=');
     const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
     std::vector<std::string> taken = rival_names();
-    for (const KernelInfo& kernel : kernels()) taken.emplace_back(kernel.name);
-    for (const KernelInfo& kernel : gpu_kernels()) taken.emplace_back(kernel.name);
-    for (const char* word : {"all", "none", "openssl", "paraes"}) taken.emplace_back(word);
-    if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
+    add_names(taken, kernels());
+    add_names(taken, gpu_kernels());
+    taken.insert(taken.end(), {"all", "none", "openssl", "paraes"});
+    if (has(taken, name)) {
       throw InvalidArgument("--rival: " + name + " is the name of something else: choose another");
     }
     names.push_back(add_own(text));
@@ -177,14 +169,13 @@ std::vector<std::string> open_own_rivals(const std::vector<std::string>& texts) 
 
 // The list with the rivals' names in place of `openssl-evp@FILE`.
 std::string with_libcryptos_opened(std::string_view list) {
-  std::string names;
-  for (const std::string& word : split(list, "--rivals")) {
-    if (!names.empty()) names += ',';
-    names += word.rfind(libcrypto_prefix, 0) == 0
-                 ? add_libcrypto(word.substr(libcrypto_prefix.size()))
-                 : word;
+  std::vector<std::string> names = split(list, "--rivals");
+  for (std::string& name : names) {
+    if (name.rfind(libcrypto_prefix, 0) == 0) {
+      name = add_libcrypto(name.substr(libcrypto_prefix.size()));
+    }
   }
-  return names;
+  return fmt::format("{}", fmt::join(names, ","));
 }
 
 // Empty is the kernel's own number.
@@ -218,42 +209,35 @@ std::vector<Axes::Tuning> parse_tunings(const std::vector<std::string>& texts,
 
 // Refuses axes that no row of the run can have.
 void refuse_unused(const AxisTexts& texts, const Axes& axes) {
-  const auto has = [](const auto& list, const auto& value) {
-    return std::find(list.begin(), list.end(), value) != list.end();
-  };
-  const auto scope = [&](const char* name) { return has(axes.scopes, std::string(name)); };
   const bool on_gpu = !axes.gpu_kernels.empty();
-  if (has(axes.in_place, true) && !scope("memory") && !scope("transfer")) {
-    throw InvalidArgument("--in-place goes with --scope memory or transfer");
-  }
-  if (!texts.format.empty() && !scope("file")) {
-    throw InvalidArgument("--format goes with --scope file");
-  }
-  if (!texts.transfer.empty() && !(on_gpu && (scope("transfer") || scope("file")))) {
-    throw InvalidArgument("--transfer goes with a GPU and --scope transfer or file");
-  }
-  if (!texts.group_threads.empty() && !(on_gpu && (scope("memory") || scope("transfer")))) {
-    throw InvalidArgument("--group-threads goes with a GPU and --scope memory or transfer");
-  }
-  if (!texts.gpu_tunings.empty() && !(on_gpu && (scope("memory") || scope("transfer")))) {
-    throw InvalidArgument("--gpu-tuning goes with a GPU and --scope memory or transfer");
-  }
+  const bool memory = has(axes.scopes, "memory");
+  const bool memory_on_cpu = memory && has(axes.devices, "cpu");
+  const bool transfer = has(axes.scopes, "transfer");
+  const bool file = has(axes.scopes, "file");
   const bool many = axes.messages.back() != 0;
-  if (many && !(scope("memory") && has(axes.devices, std::string("cpu")))) {
-    throw InvalidArgument("--message goes with --scope memory on the cpu");
-  }
-  if (many && !has(axes.modes, Mode::gcm)) {
-    throw InvalidArgument("--message goes with --mode gcm");
-  }
-  if (!texts.own_rivals.empty() && !(scope("memory") && has(axes.devices, std::string("cpu")))) {
-    throw InvalidArgument("--rival goes with --scope memory on the cpu");
-  }
-  if (!texts.own_rivals.empty() && !has(axes.modes, Mode::ecb)) {
-    throw InvalidArgument("--rival goes with --mode ecb, the only one that rival_ecb computes");
-  }
-  if (!texts.keys.empty() && !many) throw InvalidArgument("--keys goes with --message");
-  if (!texts.unit.empty() && !has(axes.modes, Mode::xts)) {
-    throw InvalidArgument("--unit goes with --mode xts");
+  const struct {
+    bool is_refused;
+    const char* why;
+  } rules[] = {
+      {has(axes.in_place, true) && !memory && !transfer,
+       "--in-place goes with --scope memory or transfer"},
+      {!texts.format.empty() && !file, "--format goes with --scope file"},
+      {!texts.transfer.empty() && !(on_gpu && (transfer || file)),
+       "--transfer goes with a GPU and --scope transfer or file"},
+      {!texts.group_threads.empty() && !(on_gpu && (memory || transfer)),
+       "--group-threads goes with a GPU and --scope memory or transfer"},
+      {!texts.gpu_tunings.empty() && !(on_gpu && (memory || transfer)),
+       "--gpu-tuning goes with a GPU and --scope memory or transfer"},
+      {many && !memory_on_cpu, "--message goes with --scope memory on the cpu"},
+      {many && !has(axes.modes, Mode::gcm), "--message goes with --mode gcm"},
+      {!texts.own_rivals.empty() && !memory_on_cpu, "--rival goes with --scope memory on the cpu"},
+      {!texts.own_rivals.empty() && !has(axes.modes, Mode::ecb),
+       "--rival goes with --mode ecb, the only one that rival_ecb computes"},
+      {!texts.keys.empty() && !many, "--keys goes with --message"},
+      {!texts.unit.empty() && !has(axes.modes, Mode::xts), "--unit goes with --mode xts"},
+  };
+  for (const auto& rule : rules) {
+    if (rule.is_refused) throw InvalidArgument(rule.why);
   }
 }
 
@@ -267,7 +251,7 @@ GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers) {
     const std::size_t at = word.find('=');
     const std::string name = word.substr(0, at);
     const std::string value = at == std::string::npos ? "" : word.substr(at + 1);
-    if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
+    if (has(seen, name)) {
       throw InvalidArgument("--gpu-tuning: '" + name + "' is given twice");
     }
     seen.push_back(name);
@@ -348,12 +332,12 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
     }
   }
   axes.key_bits_named = !texts.key_bits.empty();
-  std::string key_bits;  // without leading zeros
-  for (const std::string& word : split(or_default(texts.key_bits, "128"), "--key-bits")) {
-    if (!key_bits.empty()) key_bits += ',';
-    key_bits += word == "all" ? word : std::to_string(parsers.number(word, "--key-bits", 128, 256));
+  std::vector<std::string> key_bits = split(or_default(texts.key_bits, "128"), "--key-bits");
+  for (std::string& word : key_bits) {  // without leading zeros
+    if (word != "all") word = std::to_string(parsers.number(word, "--key-bits", 128, 256));
   }
-  for (const std::string& word : choose("--key-bits", key_bits)) {
+  for (const std::string& word :
+       choose("--key-bits", fmt::format("{}", fmt::join(key_bits, ",")))) {
     axes.key_bits.push_back(std::stoi(word));
   }
   for (const std::string& word : choose("--direction", or_default(texts.direction, "all"))) {
@@ -388,8 +372,7 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
   const std::vector<std::string> own = open_own_rivals(texts.own_rivals);
   axes.rivals_named = !texts.rivals.empty() || !own.empty();
   if (texts.rivals != "none") {
-    for (const std::string& word : split(or_default(texts.rivals, "all"), "--rivals")) {
-      if (word != "openssl") continue;
+    if (!texts.rivals.empty() && has(split(texts.rivals, "--rivals"), "openssl")) {
       throw InvalidArgument(
           "--rivals: openssl is a kernel; the rivals are openssl-evp (memory) and openssl-enc "
           "(files)");
@@ -399,11 +382,7 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
         with_libcryptos_opened(or_default(texts.rivals, "openssl-evp,openssl-enc,pinned-copy"));
     axes.rivals = choose("--rivals", rivals);
   }
-  for (const std::string& name : own) {
-    if (std::find(axes.rivals.begin(), axes.rivals.end(), name) == axes.rivals.end()) {
-      axes.rivals.push_back(name);
-    }
-  }
+  for (const std::string& name : own) add_once(axes.rivals, name);
   refuse_unused(texts, axes);
   return axes;
 }

@@ -4,36 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "bench/bench.hpp"
 #include "bench/harness/row.hpp"
 
 namespace paraes::bench {
-
-// The axes as on the command line, each a comma-separated list; empty for the default.
-struct AxisTexts {
-  std::string device;
-  std::string kernel;
-  std::string mode;
-  std::string key_bits;
-  std::string direction;
-  std::string threads;
-  std::string executor;
-  std::string size;
-  std::string message;
-  std::string keys;
-  std::string scope;
-  std::string in_place;
-  std::string format;
-  std::string key_expansion;
-  std::string group_threads;
-  std::vector<std::string> gpu_tunings;
-  std::string transfer;
-  std::string unit;
-  std::string rivals;
-  std::vector<std::string> own_rivals;  // NAME=FILE each
-};
 
 struct Axes {
   std::vector<std::string> devices;  // "cpu", "cuda:0", "opencl:0+1"
@@ -72,19 +48,6 @@ struct Axes {
   std::string program;  // path of paraes itself, for the file scope
 };
 
-// The functions that read numbers and sizes; both throw InvalidArgument, which names the flag.
-struct NumberParsers {
-  std::uint64_t (*size)(std::string_view text, std::string_view flag);
-  std::uint64_t (*number)(std::string_view text, std::string_view flag, std::uint64_t least,
-                          std::uint64_t most);
-};
-
-// The words that an axis takes besides `all`; none for axes of numbers, devices and kernels.
-[[nodiscard]] std::vector<std::string> axis_words(std::string_view flag);
-
-// "streams=8,launch=2MiB,tables=4,groups=2,ghash=tensor", each at most once. Throws
-// InvalidArgument, which names --gpu-tuning.
-[[nodiscard]] GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers);
 // The text of which parse_tuning() makes this; empty for paraes's own choice.
 [[nodiscard]] std::string text_of(const GpuTuning& tuning);
 

@@ -16,11 +16,14 @@
 #include <system_error>
 #include <utility>
 
+#include "bench/axes.hpp"
+#include "bench/harness/measure.hpp"
 #include "bench/harness/noted_signals.hpp"
-#include "bench/harness/status_line.hpp"
+#include "bench/harness/random.hpp"
 #include "bench/report/json.hpp"
 #include "bench/report/report_context.hpp"
 #include "bench/report/table.hpp"
+#include "bench/suites/suites.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/core/system/descriptors.hpp"
@@ -71,46 +74,34 @@ void write_report(Sink& sink, const std::string& text) {
   sink.commit();
 }
 
-// Which row is measured, where `err` is a terminal.
-class ProgressLine {
- public:
-  ProgressLine(std::FILE* err, std::size_t groups)
-      : shows_(isatty(fileno(err)) == 1), line_(fileno(err)), groups_(groups) {}
-
-  void show(std::size_t group, double fraction, const Row& row) {
-    if (!shows_ || !line_.is_due()) return;
-    line_.draw(
-        fmt::format("{:3.0f} %  {} {} {}",
-                    100 * (static_cast<double>(group) + fraction) / static_cast<double>(groups_),
-                    size_text(row.bytes), row.mode ? to_string(*row.mode) : "", row.who()));
-  }
-
- private:
-  bool shows_;
-  StatusLine line_;
-  std::size_t groups_;
-};
-
-Outcome measure_all(const BenchPlan& plan, const Options& options, std::FILE* err) {
+// The plan goes with the last row: its files are removed while signals are only noted.
+Outcome measure_all(BenchPlan plan, const Options& options, std::uint64_t seed) {
+  Settings settings;
+  settings.samples = options.samples.value_or(settings.samples);
+  settings.min_seconds = options.min_seconds;
+  settings.warmup = options.warmup;
   Outcome all;
-  all.skipped = plan.skipped;
-  Random random(options.seed);
+  all.skipped = std::move(plan.skipped);
+  Random random(seed);
   EnergyMeter energy;
-  ProgressLine line(err, plan.groups.size());
+  const auto groups = static_cast<double>(plan.groups.size());
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    Outcome outcome = measure(plan.groups[g], options.settings, random, energy,
-                              [&](double fraction, const Row& row) {
-                                throw_if_interrupted();
-                                line.show(g, fraction, row);
-                              });
+    const auto progress = [&](double fraction, const Row& row) {
+      throw_if_interrupted();
+      if (!options.progress) return;
+      options.progress(
+          fmt::format("{:3.0f} %  {} {} {}", 100 * (static_cast<double>(g) + fraction) / groups,
+                      size_text(row.bytes), row.mode ? to_string(*row.mode) : "", row.who()));
+    };
+    Outcome outcome = measure(plan.groups[g], settings, random, energy, progress);
+    plan.groups[g].clear();  // with its buffers and files
     for (Result& result : outcome.results) all.results.push_back(std::move(result));
     for (Skipped& skipped : outcome.skipped) all.skipped.push_back(std::move(skipped));
   }
   return all;
 }
 
-}  // namespace
-
+// The axes and options of --quick.
 void make_quick(AxisTexts& texts, Options& options) {
   const auto fill = [](std::string& text, const char* value) {
     if (text.empty()) text = value;
@@ -120,42 +111,63 @@ void make_quick(AxisTexts& texts, Options& options) {
   fill(texts.direction, "encrypt");
   fill(texts.size, "1MiB");
   fill(texts.rivals, "openssl-evp");
-  options.settings.samples = 21;
-  options.settings.min_seconds = 0;
+  if (!options.samples) options.samples = 21;
+  options.min_seconds = 0;
 }
 
-int run(const BenchPlan& plan, const Options& options, std::FILE* out, std::FILE* err) {
+}  // namespace
+
+BenchPlan make_plan(const Axes& axes) {
+  BenchPlan plan;
+  for (const std::string& scope : axes.scopes) {
+    if (scope == "memory") plan_memory(axes, plan);
+    if (scope == "transfer") plan_transfer(axes, plan);
+    if (scope == "file") plan_file(axes, plan);
+  }
+  return plan;
+}
+
+int run(AxisTexts texts, Options options, const NumberParsers& parsers, const Measure& measure) {
+  if (options.quick) make_quick(texts, options);
+  Axes axes = parse_axes(texts, parsers);
+  axes.overlap = options.overlap;
+  axes.folder = options.folder;
+  axes.program = options.program;
+  return measure ? measure(axes, options) : run_plan(make_plan(axes), options);
+}
+
+int run_plan(BenchPlan plan, const Options& options) {
   if (options.list) {
-    fmt::print(out, "{}", listing(plan));
+    fmt::print("{}", listing(plan));
     return 0;
   }
   std::unique_ptr<Sink> json;
   if (!options.json.empty()) json = open_report(options.json);
-  std::FILE* const table_file = options.json == "-" ? err : out;
+  const std::uint64_t seed = options.seed.value_or(random_seed());
+  const std::string folder = plan.folder;
 
   Outcome all;
   try {
     // Only file scope has files to remove; in other scopes a signal may end the process at once.
     const std::optional<NoteSignals> notes =
-        plan.folder.empty() ? std::nullopt : std::optional<NoteSignals>(std::in_place);
-    all = measure_all(plan, options, err);
+        folder.empty() ? std::nullopt : std::optional<NoteSignals>(std::in_place);
+    all = measure_all(std::move(plan), options, seed);
   } catch (const Interrupted& interrupted) {
     return 128 + interrupted.signal;
   }
+  if (options.progress) options.progress("");
 
   if (json) {
-    write_report(*json,
-                 report(options.seed, context(plan.folder, options.machine), all).dump(1) + "\n");
+    write_report(*json, report(seed, context(folder, options.machine), all).dump(1) + "\n");
   }
-  fmt::print(table_file, "{}", table(all));
+  fmt::print(options.json == "-" ? stderr : stdout, "{}", table(all));
   if (all.results.empty()) {
-    fmt::print(err, "paraes: bench: no row could run; the table lists the reasons\n");
+    fmt::print(stderr, "paraes: bench: no row could run; the table lists the reasons\n");
     return 1;
   }
-  for (const Result& result : all.results) {
-    if (!result.verified) return 1;
-  }
-  return 0;
+  const bool right = std::all_of(all.results.begin(), all.results.end(),
+                                 [](const Result& result) { return result.verified; });
+  return right ? 0 : 1;
 }
 
 }  // namespace paraes::bench

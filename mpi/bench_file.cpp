@@ -27,17 +27,11 @@ class RanksFileCase : public bench::Case {
 
   void set_up() override {
     workspace_->acquire();
-    holds_ = true;
     workspace_->need_room(3);
     static int number = 0;
     sealed_ = workspace_->path("sealed" + std::to_string(++number));
     opened_ = workspace_->path("opened" + std::to_string(number));
     if (!encrypts()) seal();
-  }
-
-  void tear_down() noexcept override {
-    if (holds_) workspace_->release();
-    holds_ = false;
   }
 
   [[nodiscard]] bool needs_restore() const override { return true; }
@@ -115,7 +109,6 @@ class RanksFileCase : public bench::Case {
   std::optional<Distribution> distribution_;
   Root root_;
   std::shared_ptr<bench::Workspace> workspace_;
-  bool holds_ = false;
   std::string sealed_;
   std::string opened_;
   PhaseTimes times_;  // since the last take_phases()

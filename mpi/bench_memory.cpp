@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,55 +17,50 @@
 #include "mpi/commands.hpp"
 #include "mpi/serializer.hpp"
 #include "paraes/error.hpp"
+#include "paraes/io.hpp"
 
 namespace paraes::mpi {
+
+// A row, as rank 0 describes it to the others.
+struct Measurement {
+  bench::Job job;  // of all ranks together
+  std::string kernel;
+  bool scatters = false;
+  // Rank 0's buffers, for the ranks on its host; known once the row is set up.
+  struct Shared {
+    std::string path;
+    FileId id;
+  };
+  Shared in = {};
+  Shared out = {};
+};
 
 // The steps of a session, which rank 0 sends after the Measurement.
 enum class Step : std::uint64_t { run, gather_output, end };
 
-// The reply of another rank to a Measurement and to Step::run.
-struct StepReply {
-  std::string error;  // empty: none
-};
+template <>
+inline constexpr EnumRange<Step> enum_range<Step> = {Step::end, "unexpected step of a measurement"};
 
 template <>
-struct EnumTraits<Step> {
-  static constexpr Step last = Step::end;
-  static constexpr const char* unexpected = "unexpected step of a measurement";
-};
+inline constexpr EnumRange<bench::Mode> enum_range<bench::Mode> = {bench::Mode::gcm,
+                                                                   "unexpected mode"};
 
 template <>
-struct EnumTraits<bench::Mode> {
-  static constexpr bench::Mode last = bench::Mode::gcm;
-  static constexpr const char* unexpected = "unexpected mode";
-};
+inline constexpr EnumRange<Direction> enum_range<Direction> = {Direction::decrypt,
+                                                               "unexpected direction"};
 
-template <>
-struct EnumTraits<Direction> {
-  static constexpr Direction last = Direction::decrypt;
-  static constexpr const char* unexpected = "unexpected direction";
-};
-
-template <class Archive, MaybeConst<bench::Job> T>
-void serialize(Archive& archive, T& job) {
+void serialize(auto& archive, MaybeConst<bench::Job> auto& job) {
   archive(job.mode, job.key_bits, job.direction, job.unit, job.bytes, job.threads, job.in_place,
           job.offset);
 }
 
-template <class Archive, MaybeConst<Measurement::Shared> T>
-void serialize(Archive& archive, T& buffer) {
+void serialize(auto& archive, MaybeConst<Measurement::Shared> auto& buffer) {
   archive(buffer.path, buffer.id);
 }
 
-template <class Archive, MaybeConst<Measurement> T>
-void serialize(Archive& archive, T& measurement) {
+void serialize(auto& archive, MaybeConst<Measurement> auto& measurement) {
   archive(measurement.job, measurement.kernel, measurement.scatters, measurement.in,
           measurement.out);
-}
-
-template <class Archive, MaybeConst<StepReply> T>
-void serialize(Archive& archive, T& reply) {
-  archive(reply.error);
 }
 
 namespace {
@@ -217,20 +213,22 @@ void repeat_until_settled(const Call& call) {
 
 class RanksMemoryCase : public bench::Case {
  public:
-  RanksMemoryCase(bench::Row row, const Ranks& ranks, Measurement measurement, int session,
+  RanksMemoryCase(bench::Row row, const Ranks& ranks, const Job& job, bool scatters, int session,
                   std::shared_ptr<bench::Arena> arena)
       : Case(std::move(row)),
         ranks_(ranks),
-        measurement_(std::move(measurement)),
+        measurement_{.job = job, .kernel = this->row().kernel, .scatters = scatters},
         session_(session),
         arena_(std::move(arena)) {}
+  ~RanksMemoryCase() override {
+    if (session_is_open_) end();
+  }
 
   void set_up() override {
     if (!ranks_.has_thread_multiple()) {
       throw bench::Skip("this MPI does not allow calls from several threads at once");
     }
     arena_->hold();
-    holds_ = true;
     measurement_.in = describe(arena_->in_buffer());
     measurement_.out = describe(arena_->out_buffer());
     Command command;
@@ -242,10 +240,9 @@ class RanksMemoryCase : public bench::Case {
     share_ = std::make_unique<RankShare>(ranks_, measurement_, arena_.get());
     std::string error;
     for (int other = 1; other < ranks_.size(); ++other) {
-      const auto reply = ranks_.receive(other, Tag::step_reply, session_).read<StepReply>();
-      if (error.empty() && !reply.error.empty()) {
-        error = ranks_.name(other) + ": " + reply.error;
-      }
+      // Another rank replies to a Measurement and to Step::run with an error, or nothing.
+      const auto reply = ranks_.receive(other, Tag::step_reply, session_).read<std::string>();
+      if (error.empty() && !reply.empty()) error = ranks_.name(other) + ": " + reply;
     }
     if (!error.empty()) {
       end();
@@ -253,12 +250,6 @@ class RanksMemoryCase : public bench::Case {
     }
     // The ranges that no rank of this host has written.
     arena_->fill();
-  }
-
-  void tear_down() noexcept override {
-    if (session_is_open_) end();
-    if (holds_) arena_->release();
-    holds_ = false;
   }
 
   void lead_in() override {
@@ -308,7 +299,6 @@ class RanksMemoryCase : public bench::Case {
   Measurement measurement_;
   int session_;
   std::shared_ptr<bench::Arena> arena_;
-  bool holds_ = false;
   bool session_is_open_ = false;  // the other ranks wait for the next step
   std::unique_ptr<RankShare> share_;
   bench::PhaseNanoseconds times_;  // since the last take_phases()
@@ -326,9 +316,9 @@ class AloneCase : public bench::MemoryCase {
 }  // namespace
 
 std::unique_ptr<bench::Case> make_memory_on_ranks(bench::Row row, const Ranks& ranks,
-                                                  Measurement measurement, int session,
+                                                  const Job& job, bool scatters, int session,
                                                   std::shared_ptr<bench::Arena> arena) {
-  return std::make_unique<RanksMemoryCase>(std::move(row), ranks, std::move(measurement), session,
+  return std::make_unique<RanksMemoryCase>(std::move(row), ranks, job, scatters, session,
                                            std::move(arena));
 }
 
@@ -341,12 +331,12 @@ std::unique_ptr<bench::Case> make_memory_alone(bench::Row row, const Job& job,
 void measure_on_worker(const Ranks& ranks, int session, const std::string& error_text) {
   const auto measurement = ranks.receive(0, Tag::step, session).read<Measurement>();
   std::optional<RankShare> share;
-  StepReply ready{error_text};
+  std::string ready = error_text;
   if (error_text.empty()) {
     try {
       share.emplace(ranks, measurement, nullptr);
     } catch (const std::exception& error) {
-      ready.error = error.what();
+      ready = error.what();
     }
   }
   ranks.send(0, Tag::step_reply, serialized(ready), session);
@@ -356,7 +346,7 @@ void measure_on_worker(const Ranks& ranks, int session, const std::string& error
     if (!share) throw Error("unexpected step of a measurement");
     if (step == Step::run) {
       run_share(ranks, *share, measurement.scatters, nullptr, nullptr, nullptr);
-      ranks.send(0, Tag::step_reply, serialized(StepReply{}), session);
+      ranks.send(0, Tag::step_reply, serialized(std::string()), session);
     } else {
       share->spoil();
       share->run();

@@ -1,6 +1,5 @@
 #include "mpi/bench_plan.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -56,60 +55,48 @@ class RanksPlanner {
     }
     for (const std::string& scope : axes_.scopes) {
       if (scope == "memory") {
-        for (const std::uint64_t bytes : sizes_or({1 << 20, 64 << 20})) memory(bytes);
+        for (const std::uint64_t bytes : bench::sizes_or(axes_, {1 << 20, 64 << 20})) memory(bytes);
       } else if (scope == "file") {
-        for (const std::uint64_t bytes : sizes_or({64 << 20})) files(bytes);
+        for (const std::uint64_t bytes : bench::sizes_or(axes_, {64 << 20})) files(bytes);
       } else {
-        Row row;
-        row.scope = scope;
-        row.ranks = ranks_.size();
-        plan_.skipped.push_back({row, "on ranks, bench has only the scopes memory and file"});
+        plan_.skipped.push_back({{.ranks = ranks_.size(), .scope = scope},
+                                 "on ranks, bench has only the scopes memory and file"});
       }
     }
     return std::move(plan_);
   }
 
  private:
-  [[nodiscard]] std::vector<std::uint64_t> sizes_or(
-      const std::vector<std::uint64_t>& defaults) const {
-    return axes_.sizes.empty() ? defaults : axes_.sizes;
-  }
-
   void memory(std::uint64_t bytes) {
-    arena_ = std::make_shared<bench::Arena>(bytes, axes_.threads.back() * ranks_.size(),
+    arena_ = std::make_shared<bench::Arena>(bytes, threads_ * ranks_.size(),
                                             bench::Arena::Memory::shared);
-    for (const int threads : axes_.threads) {
-      bench::each_job(axes_, bytes, threads, [this](const Job& job) {
-        for (const std::string& kernel : axes_.kernels) add(job, kernel);
-      });
-    }
+    bench::each_job(axes_, bytes, threads_, [this](const Job& job) { add(job); });
     group_.finish();
   }
 
-  void add(const Job& job, const std::string& kernel) {
-    Row row = bench::row_of(job);
-    row.kernel = kernel;
-    row.ranks = ranks_.size();
+  void add(const Job& job) {
     for (const Distribution distribution : distributions_) {
+      Row row = bench::row_of(job);
+      row.ranks = ranks_.size();
       row.distribution = name_of(distribution);
-      group_.add(row, [&](const Row& r) {
-        refuse_on_ranks(job);
-        kernels_.require(kernel);
-        Measurement measurement;
-        measurement.job = job;
-        measurement.kernel = kernel;
-        measurement.scatters = distribution == Distribution::scatter;
-        return make_memory_on_ranks(r, ranks_, std::move(measurement), session_++, arena_);
+      add(std::move(row), job, [&](const Row& r) {
+        return make_memory_on_ranks(r, ranks_, job, distribution == Distribution::scatter,
+                                    session_++, arena_);
       });
     }
     Job alone = job;
-    alone.threads = job.threads * ranks_.size();
-    Row one = bench::row_of(alone);
-    one.kernel = kernel;
-    group_.add(one, [&](const Row& r) {
-      refuse_on_ranks(alone);
-      kernels_.require(kernel);
-      return make_memory_alone(r, alone, arena_);
+    alone.threads *= ranks_.size();
+    add(bench::row_of(alone), alone,
+        [&](const Row& r) { return make_memory_alone(r, alone, arena_); });
+  }
+
+  template <class Make>
+  void add(Row row, const Job& job, const Make& make) {
+    row.kernel = kernel_;
+    group_.add(std::move(row), [&](const Row& r) {
+      refuse_on_ranks(job);
+      bench::require_kernel(kernel_, false);
+      return make(r);
     });
   }
 
@@ -121,15 +108,11 @@ class RanksPlanner {
     for (const int bits : axes_.key_bits_named ? axes_.key_bits : std::vector<int>{256}) {
       const bench::FileRowJob job{"paraes", Mode::gcm, bits, axes_.unit};
       for (const Direction direction : axes_.directions) {
-        for (const int threads : axes_.threads) {
-          for (const std::string& kernel : axes_.kernels) {
-            Row row = bench::row_of(job, direction, bytes);
-            row.kernel = kernel;
-            row.threads = threads;
-            row.overlap = true;
-            add(job, std::move(row));
-          }
-        }
+        Row row = bench::row_of(job, direction, bytes);
+        row.kernel = kernel_;
+        row.threads = threads_;
+        row.overlap = true;
+        add(job, std::move(row));
       }
     }
     group_.finish();
@@ -138,7 +121,7 @@ class RanksPlanner {
   void add(const bench::FileRowJob& job, Row row) {
     const auto add_row = [&](std::optional<Distribution> distribution) {
       group_.add(row, [&](const Row& r) {
-        kernels_.require(r.kernel);
+        bench::require_kernel(r.kernel, false);
         bench::refuse(job, r.bytes);
         return make_file_on_ranks(r, ranks_, distribution, workspace_);
       });
@@ -157,7 +140,9 @@ class RanksPlanner {
   const Ranks& ranks_;
   bench::Axes axes_;
   const std::vector<Distribution>& distributions_;
-  bench::KernelTable kernels_{kernels(), "CPU"};
+  // refuse_on_ranks() permits only one of each.
+  const int threads_ = axes_.threads.front();
+  const std::string& kernel_ = axes_.kernels.front();
   bench::BenchPlan plan_;
   bench::GroupBuilder group_{plan_};
   std::shared_ptr<bench::Arena> arena_;
@@ -177,7 +162,7 @@ void refuse_on_ranks(const bench::Axes& axes) {
   if (axes.threads.size() > 1 || axes.kernels.size() > 1) {
     throw InvalidArgument("on ranks, bench takes only one kernel and one number of threads");
   }
-  if (std::find(axes.in_place.begin(), axes.in_place.end(), true) != axes.in_place.end()) {
+  if (bench::has(axes.in_place, true)) {
     throw InvalidArgument(
         "--in-place: ranks have separate buffers for input and output; measure in place with "
         "`paraes bench`");

@@ -20,9 +20,7 @@ struct ChunkSegment {
   Bytes in;
 };
 
-struct RankChunk {
-  std::vector<ChunkSegment> segments;
-};
+using RankChunk = std::vector<ChunkSegment>;
 
 struct ChunkResult {
   std::uint64_t nanoseconds = 0;     // of computing the chunk
@@ -30,26 +28,19 @@ struct ChunkResult {
   Bytes out;                         // of all segments
 };
 
-template <class Archive, MaybeConst<ChunkSegment> T>
-void serialize(Archive& archive, T& segment) {
+void serialize(auto& archive, MaybeConst<ChunkSegment> auto& segment) {
   archive(segment.index, segment.last, segment.in);
 }
 
-template <class Archive, MaybeConst<RankChunk> T>
-void serialize(Archive& archive, T& chunk) {
-  archive(chunk.segments);
-}
-
-template <class Archive, MaybeConst<ChunkResult> T>
-void serialize(Archive& archive, T& result) {
+void serialize(auto& archive, MaybeConst<ChunkResult> auto& result) {
   archive(result.nanoseconds, result.intact, result.out);
 }
 
 [[nodiscard]] inline Serializer serialized_chunk(std::span<const SegmentCipher::Segment> segments) {
   RankChunk chunk;
-  chunk.segments.reserve(segments.size());
+  chunk.reserve(segments.size());
   for (const SegmentCipher::Segment& segment : segments) {
-    chunk.segments.push_back({segment.index, segment.last, segment.in});
+    chunk.push_back({segment.index, segment.last, segment.in});
   }
   return serialized(chunk);
 }
@@ -61,7 +52,7 @@ class HeldChunk {
   // that is shorter than its tag.
   HeldChunk(const Serializer& received, bool seals) {
     std::size_t total = 0;
-    for (const ChunkSegment& segment : received.read<RankChunk>().segments) {
+    for (const ChunkSegment& segment : received.read<RankChunk>()) {
       if (!seals && segment.in.size() < segment_tag_bytes)
         throw Error("a segment is shorter than its tag");
       segments_.push_back(

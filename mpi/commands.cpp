@@ -15,33 +15,31 @@ unsigned threads_of(const Execution& execution) {
 Reply reply_of_current_exception() noexcept {
   using Kind = Reply::Kind;
   Reply reply;
+  reply.kind = Kind::other;
+  const auto is = [&reply](Kind kind, const std::exception& error) {
+    reply.kind = kind;
+    reply.text = cli::error_text(error);
+  };
   try {
     try {
       throw;
     } catch (const Stopped&) {
       reply.kind = Kind::stopped;
     } catch (const IoError& error) {
-      reply.kind = Kind::io;
+      is(Kind::io, error);
       reply.code = error.code();
-      reply.text = cli::error_text(error);
     } catch (const InvalidArgument& error) {
-      reply.kind = Kind::invalid_argument;
-      reply.text = cli::error_text(error);
+      is(Kind::invalid_argument, error);
     } catch (const Unavailable& error) {
-      reply.kind = Kind::unavailable;
-      reply.text = cli::error_text(error);
+      is(Kind::unavailable, error);
     } catch (const DeviceError& error) {
-      reply.kind = Kind::device;
-      reply.text = cli::error_text(error);
+      is(Kind::device, error);
     } catch (const IntegrityError& error) {
-      reply.kind = Kind::integrity;
-      reply.text = cli::error_text(error);
+      is(Kind::integrity, error);
     } catch (const std::bad_alloc&) {
-      reply.kind = Kind::other;
       reply.text = "out of memory";
     } catch (const std::exception& error) {
-      reply.kind = Kind::other;
-      reply.text = cli::error_text(error);
+      is(Kind::other, error);
     }
   } catch (...) {
     reply.kind = Kind::other;

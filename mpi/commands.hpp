@@ -78,11 +78,6 @@ struct Reply {
   std::vector<BadRange> bad;
 };
 
-// Says that a rank has failed in a command, so that the others stop.
-struct Stop {
-  std::uint64_t command = 0;
-};
-
 // Says how many more bytes of a command a rank has done. The first one says that its token is in
 // the sink.
 struct ProgressReport {
@@ -91,101 +86,72 @@ struct ProgressReport {
 };
 
 template <>
-struct EnumTraits<Task> {
-  static constexpr Task last = Task::measure;
-  static constexpr const char* unexpected = "unexpected command";
-};
+inline constexpr EnumRange<Task> enum_range<Task> = {Task::measure, "unexpected command"};
 
 template <>
-struct EnumTraits<Reply::Kind> {
-  static constexpr Reply::Kind last = Reply::Kind::other;
-  static constexpr const char* unexpected = "unexpected reply";
-};
+inline constexpr EnumRange<Reply::Kind> enum_range<Reply::Kind> = {Reply::Kind::other,
+                                                                   "unexpected reply"};
 
 template <>
-struct EnumTraits<SegmentLayout::Last> {
-  static constexpr SegmentLayout::Last last = SegmentLayout::Last::any;
-  static constexpr const char* unexpected = "unexpected layout of segments";
-};
+inline constexpr EnumRange<SegmentLayout::Last> enum_range<SegmentLayout::Last> = {
+    SegmentLayout::Last::any, "unexpected layout of segments"};
 
 template <>
-struct EnumTraits<SegmentCipher::Nonces> {
-  static constexpr SegmentCipher::Nonces last = SegmentCipher::Nonces::prefixed;
-  static constexpr const char* unexpected = "unexpected kind of nonces";
-};
+inline constexpr EnumRange<SegmentCipher::Nonces> enum_range<SegmentCipher::Nonces> = {
+    SegmentCipher::Nonces::prefixed, "unexpected kind of nonces"};
 
-template <class Archive, MaybeConst<SegmentLayout> T>
-void serialize(Archive& archive, T& layout) {
+void serialize(auto& archive, MaybeConst<SegmentLayout> auto& layout) {
   archive(layout.header_bytes, layout.first_bytes, layout.segment_bytes, layout.max_segments,
           layout.last);
 }
 
-template <class Archive, MaybeConst<SegmentKey> T>
-void serialize(Archive& archive, T& secret) {
+void serialize(auto& archive, MaybeConst<SegmentKey> auto& secret) {
   archive(secret.key, secret.base_nonce, secret.nonces);
 }
 
-template <class Archive, MaybeConst<Message::Parts> T>
-void serialize(Archive& archive, T& parts) {
+void serialize(auto& archive, MaybeConst<Message::Parts> auto& parts) {
   archive(parts.header, parts.layout, parts.secret, parts.commits);
 }
 
-template <class Archive, MaybeConst<FileId> T>
-void serialize(Archive& archive, T& id) {
-  archive(id.device, id.inode);
-}
+void serialize(auto& archive, MaybeConst<FileId> auto& id) { archive(id.device, id.inode); }
 
-template <class Archive, MaybeConst<FileVersion> T>
-void serialize(Archive& archive, T& version) {
+void serialize(auto& archive, MaybeConst<FileVersion> auto& version) {
   archive(version.id, version.size, version.modified.tv_sec, version.modified.tv_nsec);
 }
 
-template <class Archive, MaybeConst<Samples> T>
-void serialize(Archive& archive, T& samples) {
+void serialize(auto& archive, MaybeConst<Samples> auto& samples) {
   archive(samples.nonce, samples.offsets, samples.digest);
 }
 
-template <class Archive, MaybeConst<Tokens> T>
-void serialize(Archive& archive, T& tokens) {
+void serialize(auto& archive, MaybeConst<Tokens> auto& tokens) {
   archive(tokens.seed, tokens.begin);
 }
 
-template <class Archive, MaybeConst<Command> T>
-void serialize(Archive& archive, T& command) {
+void serialize(auto& archive, MaybeConst<Command> auto& command) {
   archive(command.task, command.number, command.exit_status, command.session, command.parts,
           command.seals, command.source, command.version, command.samples, command.sink,
           command.shown, command.sink_id, command.tokens, command.overlap, command.salvages,
           command.offset, command.length);
 }
 
-template <class Archive, MaybeConst<PhaseTimes> T>
-void serialize(Archive& archive, T& times) {
+void serialize(auto& archive, MaybeConst<PhaseTimes> auto& times) {
   archive(times.read, times.kernel, times.write, times.scatter, times.gather);
 }
 
-template <class Archive, MaybeConst<OpenResult> T>
-void serialize(Archive& archive, T& result) {
+void serialize(auto& archive, MaybeConst<OpenResult> auto& result) {
   archive(result.plain_bytes, result.sealed_bytes, result.segments, result.times, result.empty_last,
           result.intact, result.truncated);
 }
 
-template <class Archive, MaybeConst<BadRange> T>
-void serialize(Archive& archive, T& range) {
+void serialize(auto& archive, MaybeConst<BadRange> auto& range) {
   archive(range.offset, range.bytes);
 }
 
-template <class Archive, MaybeConst<Reply> T>
-void serialize(Archive& archive, T& reply) {
+void serialize(auto& archive, MaybeConst<Reply> auto& reply) {
   archive(reply.kind, reply.number, reply.threads, reply.text, reply.code, reply.result, reply.bad);
 }
 
-template <class Archive, MaybeConst<Stop> T>
-void serialize(Archive& archive, T& stop) {
-  archive(stop.command);
-}
-
-template <class Archive, MaybeConst<ProgressReport> T>
-void serialize(Archive& archive, T& report) {
+void serialize(auto& archive, MaybeConst<ProgressReport> auto& report) {
   archive(report.command, report.bytes);
 }
 

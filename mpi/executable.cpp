@@ -40,8 +40,12 @@ Examples:
   mpirun -n 4 paraes-mpi bench --mode ctr --distribute scatter
   mpirun -n 4 paraes-mpi bench --scope file --size 64MiB,1GiB)";
 
-cli::CryptOverrides crypt_overrides(Flags& flags, const Actions& actions, const char* examples) {
-  return {
+using AddVerb = void (*)(CLI::App& app, int& status, const cli::CryptOverrides& overrides);
+
+// encrypt, decrypt or verify, with a flag more.
+cli::VerbEntry crypt_verb(const char* name, AddVerb add, Flags& flags, const Actions& actions,
+                          const char* examples) {
+  const cli::CryptOverrides overrides = {
       .add_options =
           [&flags](CLI::App& verb) {
             verb.add_option("--distribute", flags.distribute,
@@ -53,6 +57,7 @@ cli::CryptOverrides crypt_overrides(Flags& flags, const Actions& actions, const 
       .run = actions.crypt,
       .examples = examples,
   };
+  return {name, [=](CLI::App& app, int& status) { add(app, status, overrides); }};
 }
 
 cli::BenchOverrides bench_overrides(Flags& flags, const Actions& actions) {
@@ -79,20 +84,9 @@ cli::ExecutableInfo mpi_executable(Flags& flags, const Actions& actions) {
       .footer = mpi_footer,
       .verbs =
           {
-              {"encrypt",
-               [&flags, actions](CLI::App& app, int& status) {
-                 cli::add_encrypt(app, status,
-                                  crypt_overrides(flags, actions, mpi_encrypt_examples));
-               }},
-              {"decrypt",
-               [&flags, actions](CLI::App& app, int& status) {
-                 cli::add_decrypt(app, status,
-                                  crypt_overrides(flags, actions, mpi_decrypt_examples));
-               }},
-              {"verify",
-               [&flags, actions](CLI::App& app, int& status) {
-                 cli::add_verify(app, status, crypt_overrides(flags, actions, mpi_verify_examples));
-               }},
+              crypt_verb("encrypt", cli::add_encrypt, flags, actions, mpi_encrypt_examples),
+              crypt_verb("decrypt", cli::add_decrypt, flags, actions, mpi_decrypt_examples),
+              crypt_verb("verify", cli::add_verify, flags, actions, mpi_verify_examples),
               {"bench",
                [&flags, actions](CLI::App& app, int& status) {
                  cli::add_bench(app, status, bench_overrides(flags, actions));

@@ -105,8 +105,7 @@ class MpiExecutable {
     absent.kind = Reply::Kind::other;
     absent.text = "it could not start, but rank 0 could: its environment differs";
     ranks_.send(0, Tag::reply, serialized(absent));
-    const Execution execution;
-    return Worker(ranks_, execution).run();
+    return run_worker(ranks_, {});
   }
 
   // Its callbacks refer to this object.
@@ -159,7 +158,7 @@ class MpiExecutable {
       for (const std::string& name : split(flags_.distributions)) {
         list.push_back(parse_distribution(name));
       }
-      return bench::run(make_bench_plan(ranks_, axes, list), options, stdout, stderr);
+      return bench::run_plan(make_bench_plan(ranks_, axes, list), options);
     });
   }
 
@@ -207,7 +206,7 @@ class MpiExecutable {
       ready = reply_of_current_exception();
     }
     ranks_.send(0, Tag::reply, serialized(ready));
-    return Worker(ranks_, execution).run();
+    return run_worker(ranks_, execution);
   }
 
   [[nodiscard]] cli::Plan make_plan(const cli::CryptOptions& given,

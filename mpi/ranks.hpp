@@ -11,7 +11,8 @@
 
 namespace paraes::mpi {
 
-// The MPI tags of messages. Chunks and their results have one tag for each slot, and the steps of
+// The MPI tags of messages. A stop has the number of a command in which a rank has failed, so that
+// the others stop. Chunks and their results have one tag for each slot, and the steps of
 // measurements one for each session: slot or session is added to the number.
 enum class Tag : int {
   command = 1,
@@ -43,11 +44,8 @@ class Ranks {
   [[nodiscard]] unsigned local_rank() const noexcept { return local_rank_; }
   // Whether rank 0 is on this rank's host.
   [[nodiscard]] bool on_root_host() const noexcept { return on_root_host_; }
-  [[nodiscard]] const std::string& host(int rank) const {
-    return hosts_.at(static_cast<std::size_t>(rank));
-  }
   [[nodiscard]] std::string name(int rank) const {
-    return "rank " + std::to_string(rank) + " (" + host(rank) + ")";
+    return "rank " + std::to_string(rank) + " (" + hosts_.at(static_cast<std::size_t>(rank)) + ")";
   }
 
   // Returns the texts of all ranks, on every rank.

@@ -56,7 +56,7 @@ class Root::Progress {
       report_(reported_);
     }
     while (auto received = ranks_.poll(Ranks::any_rank, Tag::stop)) {
-      if (received->message.read<Stop>().command == number_) stopped_ = true;
+      if (received->message.read<std::uint64_t>() == number_) stopped_ = true;
     }
   }
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
@@ -161,7 +161,7 @@ OpenResult Root::share(Command command, const Source& source, const Sink* sink,
     static_cast<void>(collect(command, &progress, false));
     throw Error("a rank stopped without reporting an error");
   } catch (...) {
-    ranks_.send_to_others(Tag::stop, serialized(Stop{command.number}));
+    ranks_.send_to_others(Tag::stop, serialized(command.number));
     static_cast<void>(collect(command, &progress, true));
     throw;
   }

@@ -2,8 +2,7 @@
 //
 // Each structure that is sent has one function
 //
-//   template <class Archive, MaybeConst<Thing> T>
-//   void serialize(Archive& archive, T& thing) { archive(thing.field, thing.other); }
+//   void serialize(auto& archive, MaybeConst<Thing> auto& thing) { archive(thing.field); }
 //
 // that serves both archives: a Writer appends each field, a Reader assigns each. Numbers take 8
 // bytes, little-endian; texts, byte strings and lists begin with their size.
@@ -30,10 +29,15 @@ namespace paraes::mpi {
 template <class T, class Thing>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, Thing>;
 
-// Specialised for each enumeration that is sent. `last` is its largest value (values count from 0),
-// and `unexpected` the error for a larger one.
+// The largest value of an enumeration (values count from 0), and the error for a larger one.
 template <class Enum>
-struct EnumTraits;
+struct EnumRange {
+  Enum last = {};
+  const char* unexpected = nullptr;
+};
+// Specialised for each enumeration that is sent.
+template <class Enum>
+inline constexpr EnumRange<Enum> enum_range;
 
 // Appends fields at an address, which must have room for them. With a null pointer, only counts
 // their bytes.
@@ -58,7 +62,7 @@ class Writer {
   template <class Enum>
   requires std::is_enum_v<Enum>
   void put(Enum value) {
-    static_assert(std::is_enum_v<decltype(EnumTraits<Enum>::last)>);
+    static_assert(enum_range<Enum>.unexpected != nullptr);
     put(static_cast<std::uint64_t>(value));
   }
   void put(Bytes bytes) {
@@ -131,9 +135,8 @@ class Reader {
   requires std::is_enum_v<Enum>
   void get(Enum& value) {
     const std::uint64_t number = next_number();
-    if (number > static_cast<std::uint64_t>(EnumTraits<Enum>::last)) {
-      fail(EnumTraits<Enum>::unexpected);
-    }
+    constexpr EnumRange<Enum> range = enum_range<Enum>;
+    if (number > static_cast<std::uint64_t>(range.last)) fail(range.unexpected);
     value = static_cast<Enum>(number);
   }
   // The result is a view of the message.

@@ -7,11 +7,14 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "cli/terminal/clock.hpp"
 #include "mpi/bench_memory.hpp"
 #include "mpi/chunks.hpp"
+#include "mpi/commands.hpp"
 #include "mpi/same_files.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
@@ -85,79 +88,48 @@ bool start(std::vector<std::thread>& threads, const Body& body) {
   }
 }
 
-}  // namespace
-
-int Worker::run() {
-  for (;;) {
-    Command command = next_command();
-    if (command.task == Task::measure) {
-      measure(command.session);
-      continue;
-    }
-    if (command.task == Task::quit) {
-      for (std::thread& session : sessions_) session.join();
-      return command.exit_status;
-    }
-    Reply reply;
-    try {
-      if (command.task == Task::compute) {
-        compute(command);
-      } else {
-        share(command, reply);
-      }
-    } catch (...) {
-      reply = reply_of_current_exception();
-      if (reply.kind != Reply::Kind::stopped && command.task != Task::compute) {
-        ranks_.send_to_others(Tag::stop, serialized(Stop{command.number}));
-      }
-    }
-    reply.number = command.number;
-    ranks_.send(0, Tag::reply, serialized(reply));
-  }
-}
-
-Command Worker::next_command() const {
+Command next_command(const Ranks& ranks) {
   try {
-    return ranks_.receive(0, Tag::command).read<Command>();
+    return ranks.receive(0, Tag::command).read<Command>();
   } catch (const std::exception& error) {
     // The number of the command is unknown, so rank 0 would wait for its reply for ever.
-    ranks_.print_error(error.what());
-    ranks_.abort(1);
+    ranks.print_error(error.what());
+    ranks.abort(1);
   }
 }
 
-void Worker::share(Command& command, Reply& reply) const {
+void share(const Ranks& ranks, const Execution& execution, Command& command, Reply& reply) {
   if (command.task != Task::seal && command.task != Task::open) throw Error("unexpected command");
-  const bool one_host = ranks_.on_root_host();
+  const bool one_host = ranks.on_root_host();
   FileSource source = open_source(command.source);
   check_source(source, command, one_host);
   std::optional<SharedSink> sink;
   if (!command.sink.empty()) {
     sink.emplace(command.sink, command.shown);
     check_id(sink_of(command), sink->id(), command.sink_id, one_host);
-    sink->write_at(command.tokens.offset(ranks_.rank()), command.tokens.token(ranks_.rank()));
+    sink->write_at(command.tokens.offset(ranks.rank()), command.tokens.token(ranks.rank()));
     if (!one_host) sink->sync();
-    ranks_.send(0, Tag::progress, serialized(ProgressReport{command.number, 0}));
+    ranks.send(0, Tag::progress, serialized(ProgressReport{command.number, 0}));
   }
-  const Message message(std::move(command.parts), execution_);
+  const Message message(std::move(command.parts), execution);
   OpenOptions options;
-  options.threads = execution_.threads;
+  options.threads = execution.threads;
   options.overlap = command.overlap;
   options.offset = command.offset;
   options.length = command.length;
-  options.share = {.index = static_cast<unsigned>(ranks_.rank()),
-                   .count = static_cast<unsigned>(ranks_.size())};
+  options.share = {.index = static_cast<unsigned>(ranks.rank()),
+                   .count = static_cast<unsigned>(ranks.size())};
   if (command.salvages) options.salvage = &reply.bad;
   std::uint64_t reported = 0;
   Clock::time_point last = Clock::now();
   options.progress = [&](std::uint64_t done) {
-    while (auto received = ranks_.poll(Ranks::any_rank, Tag::stop)) {
-      if (received->message.read<Stop>().command == command.number) throw Stopped();
+    while (auto received = ranks.poll(Ranks::any_rank, Tag::stop)) {
+      if (received->message.read<std::uint64_t>() == command.number) throw Stopped();
     }
     if (Clock::now() - last < report_interval) return;
     last = Clock::now();
     const ProgressReport report{command.number, done - std::exchange(reported, done)};
-    ranks_.send(0, Tag::progress, serialized(report));
+    ranks.send(0, Tag::progress, serialized(report));
   };
   if (command.task == Task::seal) {
     if (!sink) throw Error("unexpected command");
@@ -171,26 +143,26 @@ void Worker::share(Command& command, Reply& reply) const {
 
 // Several rows of bench can be set up at once. Each has a thread here until rank 0 ends its
 // session.
-void Worker::measure(int session) {
-  const auto run_session = [this, session](const std::string& error_text) {
+void measure(const Ranks& ranks, int session, std::vector<std::thread>& sessions) {
+  const auto run_session = [&ranks, session](const std::string& error_text) {
     try {
-      measure_on_worker(ranks_, session, error_text);
+      measure_on_worker(ranks, session, error_text);
     } catch (const std::exception& error) {
-      ranks_.print_error(error.what());
-      ranks_.abort(1);
+      ranks.print_error(error.what());
+      ranks.abort(1);
     }
   };
   // Without a thread, rank 0 skips the row and ends the session at once.
-  if (!start(sessions_, [run_session] { run_session({}); })) {
+  if (!start(sessions, [run_session] { run_session({}); })) {
     run_session("no thread can be started for this row");
   }
 }
 
 // Computes chunks until rank 0 sends Task::finish.
-void Worker::compute(Command& command) const {
-  const Message message(std::move(command.parts), execution_);
+void compute(const Ranks& ranks, const Execution& execution, Command& command) {
+  const Message message(std::move(command.parts), execution);
   // Rank 0 uses this number of slots, even if fewer threads can be started here.
-  const unsigned count = threads_of(execution_);
+  const unsigned count = threads_of(execution);
   const unsigned slots = chunks_per_thread * count;
   std::atomic<bool> ended = false;
   // `step` threads share the slots: thread number `thread` has every step-th slot from there on.
@@ -198,7 +170,7 @@ void Worker::compute(Command& command) const {
     for (unsigned slot = thread; !over(); slot = slot + step < slots ? slot + step : thread) {
       const auto number = static_cast<int>(slot);
       unsigned polls = 0;
-      auto received = ranks_.wait(0, Tag::chunk, number, [&] { return ++polls < 2 && !ended; });
+      auto received = ranks.wait(0, Tag::chunk, number, [&] { return ++polls < 2 && !ended; });
       if (!received) {
         if (slot == thread) std::this_thread::sleep_for(std::chrono::microseconds(50));
         continue;
@@ -207,7 +179,7 @@ void Worker::compute(Command& command) const {
       const Clock::time_point begin = Clock::now();
       message.cipher().crypt(command.seals ? Direction::encrypt : Direction::decrypt,
                              chunk.segments());
-      ranks_.send(0, Tag::chunk_result, chunk.serialized_result(nanoseconds_since(begin)), number);
+      ranks.send(0, Tag::chunk_result, chunk.serialized_result(nanoseconds_since(begin)), number);
     }
   };
   const auto work_or_abort = [&](unsigned thread, unsigned step,
@@ -216,8 +188,8 @@ void Worker::compute(Command& command) const {
       work(thread, step, over);
     } catch (const std::exception& error) {
       // Rank 0 waits for the result of this chunk: an error reply would not reach it.
-      ranks_.print_error(error.what());
-      ranks_.abort(1);
+      ranks.print_error(error.what());
+      ranks.abort(1);
     }
   };
   std::vector<std::thread> threads;
@@ -234,14 +206,46 @@ void Worker::compute(Command& command) const {
   std::optional<Serializer> last;
   if (threads.empty()) {
     work_or_abort(0, 1, [&] {
-      if (auto received = ranks_.poll(0, Tag::command)) last.emplace(std::move(received->message));
+      if (auto received = ranks.poll(0, Tag::command)) last.emplace(std::move(received->message));
       return last.has_value();
     });
   }
-  const Serializer message_of_end = last ? std::move(*last) : ranks_.receive(0, Tag::command);
+  const Serializer message_of_end = last ? std::move(*last) : ranks.receive(0, Tag::command);
   ended = true;
   for (std::thread& thread : threads) thread.join();
   if (message_of_end.read<Command>().task != Task::finish) throw Error("unexpected command");
+}
+
+}  // namespace
+
+int run_worker(const Ranks& ranks, const Execution& execution) {
+  std::vector<std::thread> sessions;  // one for each row that is measured
+  for (;;) {
+    Command command = next_command(ranks);
+    if (command.task == Task::measure) {
+      measure(ranks, command.session, sessions);
+      continue;
+    }
+    if (command.task == Task::quit) {
+      for (std::thread& session : sessions) session.join();
+      return command.exit_status;
+    }
+    Reply reply;
+    try {
+      if (command.task == Task::compute) {
+        compute(ranks, execution, command);
+      } else {
+        share(ranks, execution, command, reply);
+      }
+    } catch (...) {
+      reply = reply_of_current_exception();
+      if (reply.kind != Reply::Kind::stopped && command.task != Task::compute) {
+        ranks.send_to_others(Tag::stop, serialized(command.number));
+      }
+    }
+    reply.number = command.number;
+    ranks.send(0, Tag::reply, serialized(reply));
+  }
 }
 
 }  // namespace paraes::mpi

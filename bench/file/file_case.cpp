@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/file/child.hpp"
 #include "bench/memory/oracle.hpp"
@@ -19,95 +21,103 @@ std::string error_message(const std::vector<std::string>& command, const ChildRe
   return text;
 }
 
-}  // namespace
+class FileCase : public Case {
+ public:
+  FileCase(Row row, const FileRowJob& job, FileCheck check, FileTool tool, FileTool checker,
+           std::shared_ptr<Workspace> workspace)
+      : Case(std::move(row)),
+        job_(job),
+        check_(check),
+        tool_(std::move(tool)),
+        checker_(std::move(checker)),
+        workspace_(std::move(workspace)) {}
 
-FileCase::FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
-                   std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace)
-    : Case(std::move(row)),
-      job_(job),
-      check_(check),
-      tool_(std::move(tool)),
-      checker_(std::move(checker)),
-      workspace_(std::move(workspace)) {}
-
-void FileCase::set_up() {
-  workspace_->acquire();
-  holds_workspace_ = true;
-  tool_->prepare(*workspace_);
-  out_ = workspace_->path("output");
-  in_ = workspace_->plaintext();
-  workspace_->need_room(2);
-  // The program may lack what the job needs: then the row is skipped.
-  restore();
-  try_to_encrypt(*tool_, out_);
-  if (direction() == Direction::encrypt) return;
-  // The checker makes the ciphertext: a faulty tool might well decrypt its own wrong output.
-  const std::string ciphertext = workspace_->path("ciphertext-" + checker_->ciphertext());
-  if (!workspace_->has(ciphertext)) {
-    try_to_encrypt(*checker_, ciphertext);
-    workspace_->add(ciphertext);
+  void set_up() override {
+    workspace_->acquire();
+    if (tool_.prepare) tool_.prepare(*workspace_);
+    out_ = workspace_->path("output");
+    in_ = workspace_->plaintext();
+    workspace_->need_room(2);
+    // The program may lack what the job needs: then the row is skipped.
+    restore();
+    static_cast<void>(run<Skip>(Direction::encrypt, tool_, in_, out_));
+    if (direction() == Direction::encrypt) return;
+    // The checker makes the ciphertext: a faulty tool might well decrypt its own wrong output.
+    const std::string ciphertext = workspace_->path("ciphertext-" + checker_.ciphertext);
+    if (!workspace_->has(ciphertext)) {
+      static_cast<void>(run<Skip>(Direction::encrypt, checker_, in_, ciphertext));
+      workspace_->add(ciphertext);
+    }
+    in_ = ciphertext;
   }
-  in_ = ciphertext;
-}
 
-void FileCase::try_to_encrypt(const FileTool& tool, const std::string& out) const {
-  const auto command = tool.command(Direction::encrypt, *workspace_, in_, out);
-  const ChildResult result = run_child(command);
-  if (result.status != 0) throw Skip(error_message(command, result));
-  if (const std::string why = tool.objection(result.output); !why.empty()) throw Skip(why);
-}
+  [[nodiscard]] bool needs_restore() const override { return true; }
+  // Removes the output.
+  void restore() override { (void)unlink(out_.c_str()); }
 
-void FileCase::tear_down() noexcept {
-  if (holds_workspace_) workspace_->release();
-  holds_workspace_ = false;
-}
+  void call() override {
+    outputs_.push_back(run<std::runtime_error>(direction(), tool_, in_, out_));
+  }
 
-void FileCase::restore() { (void)unlink(out_.c_str()); }
-
-void FileCase::call() { outputs_.push_back(run(direction(), *tool_, in_, out_)); }
-
-bool FileCase::verify() {
-  restore();
-  call();
-  switch (check_) {
-    case Check::plaintext:
-      return workspace_->is_plaintext(out_);
-    case Check::raw: {
+  [[nodiscard]] bool verify() override {
+    restore();
+    call();
+    if (check_ == FileCheck::plaintext) return workspace_->is_plaintext(out_);
+    if (check_ == FileCheck::raw) {
       const MappedFile file(out_);
-      Job job;
-      job.mode = job_.mode;
-      job.key_bits = job_.key_bits;
-      job.unit = job_.unit;
-      job.bytes = workspace_->bytes();
+      const Job job = {.mode = job_.mode,
+                       .key_bits = job_.key_bits,
+                       .unit = job_.unit,
+                       .bytes = workspace_->bytes()};
       return file.size() == job.bytes && is_answer(job, file.data(), nullptr);
     }
-    case Check::undo:
-      break;
+    const std::string plain = workspace_->path("decrypted");
+    static_cast<void>(run<std::runtime_error>(Direction::decrypt, checker_, out_, plain));
+    const bool same = workspace_->is_plaintext(plain);
+    (void)unlink(plain.c_str());
+    return same;
   }
-  const std::string plain = workspace_->path("decrypted");
-  run(Direction::decrypt, *checker_, out_, plain);
-  const bool same = workspace_->is_plaintext(plain);
-  (void)unlink(plain.c_str());
-  return same;
-}
 
-PhaseNanoseconds FileCase::take_phases() {
-  PhaseNanoseconds sum;
-  for (const std::string& output : std::exchange(outputs_, {})) {
-    for (const auto& [name, ns] : tool_->phases(output)) sum[name] += ns;
+  [[nodiscard]] PhaseNanoseconds take_phases() override {
+    const std::vector<std::string> outputs = std::exchange(outputs_, {});
+    PhaseNanoseconds sum;
+    if (!tool_.phases) return sum;
+    for (const std::string& output : outputs) {
+      for (const auto& [name, ns] : tool_.phases(output)) sum[name] += ns;
+    }
+    return sum;
   }
-  return sum;
-}
 
-std::string FileCase::run(Direction direction, const FileTool& tool, const std::string& in,
-                          const std::string& out) const {
-  const auto command = tool.command(direction, *workspace_, in, out);
-  ChildResult result = run_child(command);
-  if (result.status != 0) throw std::runtime_error(error_message(command, result));
-  if (const std::string why = tool.objection(result.output); !why.empty()) {
-    throw std::runtime_error(why);
+ private:
+  // Returns what the program printed. Throws Failure, a Skip or a runtime_error, if it failed.
+  template <class Failure>
+  std::string run(Direction direction, const FileTool& tool, const std::string& in,
+                  const std::string& out) const {
+    const auto command = tool.command({direction, *workspace_, in, out});
+    ChildResult result = run_child(command);
+    if (result.status != 0) throw Failure(error_message(command, result));
+    const std::string why = tool.objection ? tool.objection(result.output) : "";
+    if (!why.empty()) throw Failure(why);
+    return std::move(result.output);
   }
-  return std::move(result.output);
+  [[nodiscard]] Direction direction() const { return row().direction.value_or(Direction::encrypt); }
+
+  FileRowJob job_;
+  FileCheck check_;
+  FileTool tool_;
+  FileTool checker_;
+  std::shared_ptr<Workspace> workspace_;
+  std::string in_;
+  std::string out_;
+  std::vector<std::string> outputs_;  // of the calls since take_phases()
+};
+
+}  // namespace
+
+std::unique_ptr<Case> make_file_case(Row row, const FileRowJob& job, FileCheck check, FileTool tool,
+                                     FileTool checker, std::shared_ptr<Workspace> workspace) {
+  return std::make_unique<FileCase>(std::move(row), job, check, std::move(tool), std::move(checker),
+                                    std::move(workspace));
 }
 
 }  // namespace paraes::bench

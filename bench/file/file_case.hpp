@@ -3,8 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "bench/file/tools.hpp"
 #include "bench/file/workspace.hpp"
@@ -12,41 +10,13 @@
 
 namespace paraes::bench {
 
-class FileCase : public Case {
- public:
-  // How verify() checks the output: it equals the plaintext; it equals the bytes that OpenSSL
-  // computes (raw); or `checker` decrypts it to the plaintext (undo). For decryption, `checker`
-  // also makes the ciphertext.
-  enum class Check { plaintext, raw, undo };
+// How a row checks its output: it equals the plaintext; it equals the bytes that OpenSSL computes
+// (raw); or `checker` decrypts it to the plaintext (undo). For decryption, `checker` also makes the
+// ciphertext.
+enum class FileCheck { plaintext, raw, undo };
 
-  FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
-           std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace);
-
-  void set_up() override;
-  void tear_down() noexcept override;
-  [[nodiscard]] bool needs_restore() const override { return true; }
-  void restore() override;  // removes the output
-  void call() override;
-  [[nodiscard]] bool verify() override;
-  [[nodiscard]] PhaseNanoseconds take_phases() override;
-
- private:
-  // Throws Skip if the tool cannot encrypt.
-  void try_to_encrypt(const FileTool& tool, const std::string& out) const;
-  // Returns what the program printed.
-  std::string run(Direction direction, const FileTool& tool, const std::string& in,
-                  const std::string& out) const;
-  [[nodiscard]] Direction direction() const { return row().direction.value_or(Direction::encrypt); }
-
-  FileRowJob job_;
-  Check check_;
-  std::unique_ptr<FileTool> tool_;
-  std::unique_ptr<FileTool> checker_;
-  std::shared_ptr<Workspace> workspace_;
-  bool holds_workspace_ = false;
-  std::string in_;
-  std::string out_;
-  std::vector<std::string> outputs_;  // of the calls since take_phases()
-};
+[[nodiscard]] std::unique_ptr<Case> make_file_case(Row row, const FileRowJob& job, FileCheck check,
+                                                   FileTool tool, FileTool checker,
+                                                   std::shared_ptr<Workspace> workspace);
 
 }  // namespace paraes::bench

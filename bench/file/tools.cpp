@@ -1,5 +1,7 @@
 #include "bench/file/tools.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -11,15 +13,7 @@
 namespace paraes::bench {
 namespace {
 
-std::string hex(const std::uint8_t* data, std::size_t bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    text += digits[data[i] >> 4];
-    text += digits[data[i] & 15];
-  }
-  return text;
-}
+std::string hex(Bytes data) { return fmt::format("{:02x}", fmt::join(data, "")); }
 
 std::string need_program(const std::string& name) {
   std::string path = system::find_in_path(name);
@@ -33,218 +27,143 @@ std::string job_name(const FileRowJob& job) {
 
 bool pads(Mode mode) { return mode == Mode::ecb || mode == Mode::cbc; }
 
-class Paraes : public FileTool {
- public:
-  Paraes(std::string program, const FileRowJob& job, Row row)
-      : program_(std::move(program)), job_(job), row_(std::move(row)) {
-    if (program_.empty()) throw Skip("the path of this executable cannot be found");
-  }
+using Words = std::vector<std::string>;
 
-  [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
-                                                 const std::string& in,
-                                                 const std::string& out) const override {
-    std::vector<std::string> words = {
-        program_, std::string(to_string(direction)), "--quiet", "--json", "--format", job_.format};
-    const auto add = [&](std::initializer_list<std::string> more) {
-      words.insert(words.end(), more);
-    };
-    const auto key_size = static_cast<std::size_t>(job_.key_bits / 8);
-    if (job_.format == "openssl") {
-      add({"--mode", std::string(to_string(job_.mode)), "--key-bits", std::to_string(job_.key_bits),
-           "--passphrase-file", workspace.passphrase_file()});
-    } else if (job_.format == "raw") {
-      add({"--mode", std::string(to_string(job_.mode)), "--key-file",
-           workspace.key_file(job_.mode == Mode::xts ? 2 * key_size : key_size)});
-      if (job_.mode == Mode::xts) {
-        add({"--iv-hex", hex(xts_tweak(material().first_unit).data(), 16), "--unit",
-             std::to_string(job_.unit)});
-      } else if (job_.mode != Mode::ecb) {
-        add({"--iv-hex", hex(material().iv.data(), 16)});
-      }
-      if (pads(job_.mode)) add({"--nopad"});
-    } else {
-      add({"--key-file", workspace.key_file(key_size)});
+void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
+
+Words paraes_command(const FileRowJob& job, const Row& row, const std::string& program,
+                     const FileTask& task) {
+  Words words = {program,   std::string(to_string(task.direction)), "--quiet", "--json", "--format",
+                 job.format};
+  const auto key_size = static_cast<std::size_t>(job.key_bits / 8);
+  if (job.format == "openssl") {
+    add(words,
+        {"--mode", std::string(to_string(job.mode)), "--key-bits", std::to_string(job.key_bits),
+         "--passphrase-file", task.workspace.passphrase_file()});
+  } else if (job.format == "raw") {
+    add(words, {"--mode", std::string(to_string(job.mode)), "--key-file",
+                task.workspace.key_file(job.mode == Mode::xts ? 2 * key_size : key_size)});
+    if (job.mode == Mode::xts) {
+      add(words,
+          {"--iv-hex", hex(xts_tweak(material().first_unit)), "--unit", std::to_string(job.unit)});
+    } else if (job.mode != Mode::ecb) {
+      add(words, {"--iv-hex", hex(material().iv)});
     }
-    add({"--device", row_.device, "--kernel", row_.kernel});
-    if (row_.device == "cpu") {
-      add({"--threads", std::to_string(row_.threads)});
-    } else {
-      add({"--transfer", row_.transfer, "--key-expansion", row_.key_expansion});
-    }
-    if (!row_.overlap) add({"--no-overlap"});
-    add({"--output", out, in});
-    return words;
+    if (pads(job.mode)) add(words, {"--nopad"});
+  } else {
+    add(words, {"--key-file", task.workspace.key_file(key_size)});
   }
-
-  // From the object that --json prints.
-  [[nodiscard]] PhaseNanoseconds phases(const std::string& output) const override {
-    const nlohmann::json timeline = field(output, "timeline_ns");
-    if (!timeline.is_object()) return {};
-    std::vector<const char*> measured = {"read", "key_expansion", "kernel", "write"};
-    // With mapped memory there are no copies: the kernels read and write host memory.
-    if (row_.device != "cpu" && row_.transfer == "staged") {
-      measured.insert(measured.end(), {"host_to_device", "device_to_host"});
-    }
-    PhaseNanoseconds phases;
-    for (const char* name : measured) phases[name] = timeline.value(name, 0.0);
-    return phases;
+  add(words, {"--device", row.device, "--kernel", row.kernel});
+  if (row.device == "cpu") {
+    add(words, {"--threads", std::to_string(row.threads)});
+  } else {
+    add(words, {"--transfer", row.transfer, "--key-expansion", row.key_expansion});
   }
-
-  // Times of the fallback device must not be reported under the name of this one.
-  [[nodiscard]] std::string objection(const std::string& output) const override {
-    const nlohmann::json fallback = field(output, "fallback");
-    if (!fallback.is_string()) return {};
-    return "another device was used instead of " + row_.device + ": " + fallback.get<std::string>();
-  }
-
-  [[nodiscard]] std::string ciphertext() const override { return job_name(job_); }
-
- private:
-  // The member `name` of the JSON object in `output`, or null.
-  static nlohmann::json field(const std::string& output, const char* name) {
-    const auto json = nlohmann::json::parse(output, nullptr, false);
-    return json.is_object() && json.contains(name) ? json[name] : nlohmann::json();
-  }
-
-  std::string program_;
-  FileRowJob job_;
-  Row row_;
-};
-
-class OpensslEnc : public FileTool {
- public:
-  explicit OpensslEnc(const FileRowJob& job) : program_(need_program("openssl")), job_(job) {
-    if (job.mode == Mode::xts || job.mode == Mode::gcm) {
-      throw Skip("openssl enc has neither XTS nor GCM");
-    }
-  }
-
-  [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
-                                                 const std::string& in,
-                                                 const std::string& out) const override {
-    std::vector<std::string> words = {
-        program_, "enc", direction == Direction::encrypt ? "-e" : "-d",
-        "-aes-" + std::to_string(job_.key_bits) + "-" + std::string(to_string(job_.mode))};
-    const auto add = [&](std::initializer_list<std::string> more) {
-      words.insert(words.end(), more);
-    };
-    if (job_.format == "openssl") {
-      add({"-pbkdf2", "-iter", "10000", "-pass", "file:" + workspace.passphrase_file()});
-    } else {
-      add({"-K", hex(material().key.data(), static_cast<std::size_t>(job_.key_bits / 8))});
-      if (job_.mode != Mode::ecb) add({"-iv", hex(material().iv.data(), 16)});
-      if (pads(job_.mode)) add({"-nopad"});
-    }
-    add({"-in", in, "-out", out});
-    return words;
-  }
-
-  [[nodiscard]] std::string ciphertext() const override { return job_name(job_); }
-
- private:
-  std::string program_;
-  FileRowJob job_;
-};
-
-class Age : public FileTool {
- public:
-  Age() : program_(need_program("age")), keygen_(need_program("age-keygen")) {}
-
-  void prepare(const Workspace& workspace) override {
-    (void)run_child({keygen_, "-o", workspace.path("age-key")});
-  }
-
-  [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
-                                                 const std::string& in,
-                                                 const std::string& out) const override {
-    return {program_,
-            direction == Direction::encrypt ? "--encrypt" : "--decrypt",
-            "--identity",
-            workspace.path("age-key"),
-            "--output",
-            out,
-            in};
-  }
-
-  [[nodiscard]] std::string ciphertext() const override { return "age"; }
-
- private:
-  std::string program_;
-  std::string keygen_;
-};
-
-class Cp : public FileTool {
- public:
-  Cp() : program_(need_program("cp")) {}
-
-  [[nodiscard]] std::vector<std::string> command(Direction /*direction*/,
-                                                 const Workspace& /*workspace*/,
-                                                 const std::string& in,
-                                                 const std::string& out) const override {
-    // With a reflink, nothing would be copied.
-    return {program_, "--reflink=never", in, out};
-  }
-
-  [[nodiscard]] std::string ciphertext() const override { return "copy"; }
-
- private:
-  std::string program_;
-};
-
-class CopyThreads : public FileTool {
- public:
-  CopyThreads(std::string program, int threads) : program_(std::move(program)), threads_(threads) {}
-
-  [[nodiscard]] std::vector<std::string> command(Direction /*direction*/,
-                                                 const Workspace& /*workspace*/,
-                                                 const std::string& in,
-                                                 const std::string& out) const override {
-    return {program_, std::string(copy_threads_word), std::to_string(threads_), in, out};
-  }
-
-  [[nodiscard]] std::string ciphertext() const override { return "copy"; }
-
- private:
-  std::string program_;
-  int threads_;
-};
-
-std::unique_ptr<FileTool> make_openssl_enc(const FileRowJob& job, const Row&, const std::string&) {
-  return make_openssl_enc(job);
+  if (!row.overlap) add(words, {"--no-overlap"});
+  add(words, {"--output", task.out, task.in});
+  return words;
 }
 
-std::unique_ptr<FileTool> make_age(const FileRowJob&, const Row&, const std::string&) {
-  return std::make_unique<Age>();
+// The member `name` of the JSON object that --json prints, or null.
+nlohmann::json field(const std::string& output, const char* name) {
+  const auto json = nlohmann::json::parse(output, nullptr, false);
+  return json.is_object() && json.contains(name) ? json[name] : nlohmann::json();
 }
 
-std::unique_ptr<FileTool> make_cp(const FileRowJob&, const Row&, const std::string&) {
-  return std::make_unique<Cp>();
+PhaseNanoseconds paraes_phases(const Row& row, const std::string& output) {
+  const nlohmann::json timeline = field(output, "timeline_ns");
+  if (!timeline.is_object()) return {};
+  std::vector<const char*> measured = {"read", "key_expansion", "kernel", "write"};
+  // With mapped memory there are no copies: the kernels read and write host memory.
+  if (row.device != "cpu" && row.transfer == "staged") {
+    measured.insert(measured.end(), {"host_to_device", "device_to_host"});
+  }
+  PhaseNanoseconds phases;
+  for (const char* name : measured) phases[name] = timeline.value(name, 0.0);
+  return phases;
 }
 
-std::unique_ptr<FileTool> make_copy_threads(const FileRowJob&, const Row& row,
-                                            const std::string& program) {
-  return std::make_unique<CopyThreads>(program, row.threads);
+Words openssl_enc_command(const FileRowJob& job, const std::string& program, const FileTask& task) {
+  Words words = {program, "enc", task.direction == Direction::encrypt ? "-e" : "-d",
+                 "-aes-" + std::to_string(job.key_bits) + "-" + std::string(to_string(job.mode))};
+  if (job.format == "openssl") {
+    add(words, {"-pbkdf2", "-iter", "10000", "-pass", "file:" + task.workspace.passphrase_file()});
+  } else {
+    add(words,
+        {"-K", hex(Bytes(material().key).first(static_cast<std::size_t>(job.key_bits / 8)))});
+    if (job.mode != Mode::ecb) add(words, {"-iv", hex(material().iv)});
+    if (pads(job.mode)) add(words, {"-nopad"});
+  }
+  add(words, {"-in", task.in, "-out", task.out});
+  return words;
+}
+
+FileTool age_tool(const FileRowJob&, const Row&, const std::string&) {
+  const auto key = [](const Workspace& workspace) { return workspace.path("age-key"); };
+  return {.ciphertext = "age",
+          .command =
+              [program = need_program("age"), key](const FileTask& task) {
+                return Words{
+                    program,      task.direction == Direction::encrypt ? "--encrypt" : "--decrypt",
+                    "--identity", key(task.workspace),
+                    "--output",   task.out,
+                    task.in};
+              },
+          .prepare =
+              [keygen = need_program("age-keygen"), key](const Workspace& workspace) {
+                (void)run_child({keygen, "-o", key(workspace)});
+              }};
+}
+
+FileTool cp_tool(const FileRowJob&, const Row&, const std::string&) {
+  // With a reflink, nothing would be copied.
+  return {.ciphertext = "copy", .command = [program = need_program("cp")](const FileTask& task) {
+            return Words{program, "--reflink=never", task.in, task.out};
+          }};
+}
+
+FileTool copy_threads_tool(const FileRowJob&, const Row& row, const std::string& program) {
+  return {.ciphertext = "copy",
+          .command = [program, threads = std::to_string(row.threads)](const FileTask& task) {
+            return Words{program, std::string(copy_threads_word), threads, task.in, task.out};
+          }};
 }
 
 }  // namespace
 
-std::unique_ptr<FileTool> make_paraes(std::string program, const FileRowJob& job, Row row) {
-  return std::make_unique<Paraes>(std::move(program), job, std::move(row));
+FileTool paraes_tool(const FileRowJob& job, const Row& row, const std::string& program) {
+  if (program.empty()) throw Skip("the path of this executable cannot be found");
+  return {.ciphertext = job_name(job),
+          .command = [=](const FileTask& task) { return paraes_command(job, row, program, task); },
+          .phases = [row](const std::string& output) { return paraes_phases(row, output); },
+          // Times of the fallback device must not be reported under the name of this one.
+          .objection = [device = row.device](const std::string& output) -> std::string {
+            const nlohmann::json fallback = field(output, "fallback");
+            if (!fallback.is_string()) return {};
+            return "another device was used instead of " + device + ": " +
+                   fallback.get<std::string>();
+          }};
 }
 
-std::unique_ptr<FileTool> make_openssl_enc(const FileRowJob& job) {
-  return std::make_unique<OpensslEnc>(job);
+FileTool openssl_enc_tool(const FileRowJob& job, const Row&, const std::string&) {
+  if (job.mode == Mode::xts || job.mode == Mode::gcm) {
+    throw Skip("openssl enc has neither XTS nor GCM");
+  }
+  return {.ciphertext = job_name(job),
+          .command = [job, program = need_program("openssl")](const FileTask& task) {
+            return openssl_enc_command(job, program, task);
+          }};
 }
 
 const std::vector<FileRival>& file_rivals() {
   static const std::vector<FileRival> rows = {
       {.name = "openssl-enc",
-       .make = make_openssl_enc,
+       .make = openssl_enc_tool,
        .version_command = {"openssl", "version"},
        .follows_job = true},
-      {.name = "age", .make = make_age, .version_command = {"age", "--version"}},
-      {.name = "cp", .make = make_cp, .version_command = {"cp", "--version"}, .copies = true},
-      {.name = copy_threads, .make = make_copy_threads, .copies = true, .has_threads = true},
+      {.name = "age", .make = age_tool, .version_command = {"age", "--version"}},
+      {.name = "cp", .make = cp_tool, .version_command = {"cp", "--version"}, .copies = true},
+      {.name = copy_threads, .make = copy_threads_tool, .copies = true, .has_threads = true},
   };
   return rows;
 }

@@ -17,7 +17,7 @@
 #include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/oracle.hpp"
-#include "bench/system/file_system.hpp"
+#include "bench/system/machine.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/memory.hpp"
 
@@ -60,35 +60,29 @@ std::string describe_folder(const std::string& folder) {
 }
 
 void Workspace::acquire() {
-  if (holders_ == 0) {
-    std::string pattern_text = root_ + "/paraes-bench-XXXXXX";
-    if (mkdtemp(pattern_text.data()) == nullptr) {
-      throw Skip(root_ + ": cannot create a folder (--dir): " + std::strerror(errno));
-    }
-    folder_ = pattern_text;
-    try {
-      need_room(1);
-      write_file(plaintext(), bytes_, pattern);
-      for (const std::size_t size : {16U, 24U, 32U, 64U}) {
-        write_file(key_file(size), size, [](std::uint64_t at, std::uint8_t* out, std::size_t n) {
-          std::memcpy(out, material().key.data() + at, n);
-        });
-      }
-      static constexpr std::string_view passphrase = "correct horse battery staple\n";
-      write_file(passphrase_file(), passphrase.size(),
-                 [](std::uint64_t at, std::uint8_t* out, std::size_t n) {
-                   std::memcpy(out, passphrase.data() + at, n);
-                 });
-    } catch (...) {
-      remove();
-      throw;
-    }
+  if (!folder_.empty()) return;
+  std::string pattern_text = root_ + "/paraes-bench-XXXXXX";
+  if (mkdtemp(pattern_text.data()) == nullptr) {
+    throw Skip(root_ + ": cannot create a folder (--dir): " + std::strerror(errno));
   }
-  ++holders_;
-}
-
-void Workspace::release() noexcept {
-  if (holders_ > 0 && --holders_ == 0) remove();
+  folder_ = pattern_text;
+  try {
+    need_room(1);
+    write_file(plaintext(), bytes_, pattern);
+    for (const std::size_t size : {16U, 24U, 32U, 64U}) {
+      write_file(key_file(size), size, [](std::uint64_t at, std::uint8_t* out, std::size_t n) {
+        std::memcpy(out, material().key.data() + at, n);
+      });
+    }
+    static constexpr std::string_view passphrase = "correct horse battery staple\n";
+    write_file(passphrase_file(), passphrase.size(),
+               [](std::uint64_t at, std::uint8_t* out, std::size_t n) {
+                 std::memcpy(out, passphrase.data() + at, n);
+               });
+  } catch (...) {
+    remove();
+    throw;
+  }
 }
 
 void Workspace::need_room(unsigned files) const {

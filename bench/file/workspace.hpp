@@ -22,10 +22,9 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  // The folder, with the plaintext and the keys, exists from the first acquire() to the last
-  // release(). Throws Skip if it cannot be created or has too little space.
+  // Creates the folder, with the plaintext and the keys, unless that is done; the destructor
+  // removes it. Throws Skip if it cannot be created or has too little space.
   void acquire();
-  void release() noexcept;
 
   // Throws Skip unless there is space for `files` more files of the plaintext's size.
   void need_room(unsigned files) const;
@@ -49,7 +48,6 @@ class Workspace {
   std::string root_;
   std::uint64_t bytes_;
   std::string folder_;
-  int holders_ = 0;
   std::set<std::string> made_;
 };
 

@@ -28,9 +28,8 @@ class Case {
 
   [[nodiscard]] const Row& row() const { return row_; }
 
-  // Acquires what the calls need (buffers, files). Throws Skip.
+  // Acquires what the calls need (buffers, files), which the destructor gives back. Throws Skip.
   virtual void set_up() {}
-  virtual void tear_down() noexcept {}
 
   // Does the timed work once. May throw: the row then counts as wrong.
   virtual void call() = 0;

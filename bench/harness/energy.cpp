@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bench/system/energy_counter.hpp"
+#include "bench/system/counters.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -13,14 +13,7 @@ namespace paraes::bench {
 // header.
 class GpuEnergyMeter::Nvml {
  public:
-  Nvml() : library_(open_library("libnvidia-ml.so.1")) {
-    find_function(library_, initialise_, "nvmlInit_v2");
-    find_function(library_, shut_down_, "nvmlShutdown");
-    find_function(library_, text_, "nvmlErrorString");
-    find_function(library_, find_, "nvmlDeviceGetHandleByPciBusId_v2");
-    find_function(library_, energy_, "nvmlDeviceGetTotalEnergyConsumption");
-    check("nvmlInit_v2", initialise_());
-  }
+  Nvml() { check("nvmlInit_v2", initialise_()); }
   ~Nvml() { shut_down_(); }
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
@@ -49,12 +42,13 @@ class GpuEnergyMeter::Nvml {
     throw Skip(std::string(call) + " failed: " + text_(code) + " (" + std::to_string(code) + ")");
   }
 
-  DynamicLibrary library_;
-  int (*initialise_)() = nullptr;
-  int (*shut_down_)() = nullptr;
-  const char* (*text_)(int) = nullptr;
-  int (*find_)(const char*, void**) = nullptr;
-  int (*energy_)(void*, unsigned long long*) = nullptr;
+  DynamicLibrary library_ = open_library("libnvidia-ml.so.1");
+  int (*initialise_)() = LibraryFunction{library_, "nvmlInit_v2"};
+  int (*shut_down_)() = LibraryFunction{library_, "nvmlShutdown"};
+  const char* (*text_)(int) = LibraryFunction{library_, "nvmlErrorString"};
+  int (*find_)(const char*, void**) = LibraryFunction{library_, "nvmlDeviceGetHandleByPciBusId_v2"};
+  int (*energy_)(void*, unsigned long long*) = LibraryFunction{
+      library_, "nvmlDeviceGetTotalEnergyConsumption"};
 };
 
 GpuEnergyMeter::GpuEnergyMeter(const std::string& device) {

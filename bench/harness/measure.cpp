@@ -323,30 +323,14 @@ void finish(CaseMeasurement& measurement, EnergyMeter& energy, const Settings& s
   if (measurement.failed()) result.verified = false;
 }
 
-class TearDown {
- public:
-  ~TearDown() {
-    for (Case* timed : cases_) timed->tear_down();
-  }
-  TearDown() = default;
-  TearDown(const TearDown&) = delete;
-  TearDown& operator=(const TearDown&) = delete;
-  void add(Case* timed) { cases_.push_back(timed); }
-
- private:
-  std::vector<Case*> cases_;
-};
-
 }  // namespace
 
 Outcome measure(const Group& group, const Settings& settings, Random& random, EnergyMeter& energy,
                 const Progress& progress) {
   Outcome outcome;
   std::vector<CaseMeasurement> measurements;
-  TearDown tear_down;
   for (const auto& timed : group) {
     try {
-      tear_down.add(timed.get());
       timed->set_up();
       CaseMeasurement measurement{timed.get(), {}, 1, 0, 0, true};
       measurement.result.row = timed->row();

@@ -58,8 +58,7 @@ using Progress = std::function<void(double, const Row&)>;
 
 // Sets up all cases of the group, calibrates and warms up each, and takes samples in rounds, each
 // in a newly shuffled order. Afterwards it measures, for each case, the energy of GPUs and the time
-// of key expansion, verifies the result, and finally tears all down. Results are in the order of
-// the group.
+// of key expansion, and verifies the result. Results are in the order of the group.
 [[nodiscard]] Outcome measure(const Group& group, const Settings& settings, Random& random,
                               EnergyMeter& energy, const Progress& progress);
 

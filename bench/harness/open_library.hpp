@@ -19,11 +19,18 @@ namespace paraes::bench {
   }
 }
 
-// Throws Skip if `library` has no function `name`.
-template <class F>
-void find_function(const DynamicLibrary& library, F*& pointer, const char* name) {
-  library.find(name, pointer);
-  if (pointer == nullptr) throw Skip(library.name() + " has no " + name);
-}
+// A function of a library, as a pointer of the type that is wanted. Throws Skip if there is none.
+struct LibraryFunction {
+  const DynamicLibrary& library;
+  const char* name;
+
+  template <class F>
+  operator F*() const {  // implicit: a row of a table of functions is one initializer
+    F* pointer = nullptr;
+    library.find(name, pointer);
+    if (pointer == nullptr) throw Skip(library.name() + " has no " + name);
+    return pointer;
+  }
+};
 
 }  // namespace paraes::bench

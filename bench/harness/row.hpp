@@ -13,37 +13,44 @@ namespace paraes::bench {
 
 enum class Mode : std::uint8_t { ecb, cbc, ctr, xts, gcm };
 
-[[nodiscard]] std::string_view to_string(Mode mode);
-[[nodiscard]] std::string_view to_string(Direction direction);
+[[nodiscard]] constexpr std::string_view to_string(Mode mode) {
+  constexpr std::string_view names[] = {"ecb", "cbc", "ctr", "xts", "gcm"};
+  return names[static_cast<unsigned>(mode)];
+}
+[[nodiscard]] constexpr std::string_view to_string(Direction direction) {
+  return direction == Direction::encrypt ? "encrypt" : "decrypt";
+}
 
 // Empty strings and optionals are null in the JSON.
 struct Row {
-  std::string rival;  // empty for paraes itself
+  std::string rival = {};  // empty for paraes itself
   std::string device = "cpu";
-  std::string kernel;  // the one that ran, never auto; empty for a rival
-  std::optional<Mode> mode;
-  std::optional<int> key_bits;
-  std::optional<Direction> direction;
+  std::string kernel = {};  // the one that ran, never auto; empty for a rival
+  std::optional<Mode> mode = {};
+  std::optional<int> key_bits = {};
+  std::optional<Direction> direction = {};
   int threads = 1;  // 0 on a GPU
   // "threads" or "openmp", in memory scope with several CPU threads; else empty.
-  std::string executor;
+  std::string executor = {};
   int ranks = 1;
   std::uint64_t bytes = 0;  // of plaintext in one call
   std::uint64_t messages = 1;
   // "one" key for all of many messages, or "each" its own; in memory scope on the CPU, else empty.
-  std::string keys;
+  std::string keys = {};
   std::string scope = "memory";
-  std::string format;  // in file scope only
+  std::string format = {};  // in file scope only
   bool in_place = false;
   // "warm" if what a call touches fits in the last-level cache, else "cold"; empty in GPU memory.
   // File scope does not compute it: always "warm".
   std::string cache = "warm";
-  std::string key_expansion;
-  std::optional<unsigned> group_threads;  // of a GPU's kernels, where --group-threads set them
-  std::string gpu_tuning;                 // of a GPU, as --gpu-tuning has it
-  std::string transfer;
-  std::string distribution;
+  std::string key_expansion = {};
+  std::optional<unsigned> group_threads = {};  // of a GPU's kernels, where --group-threads set them
+  std::string gpu_tuning = {};                 // of a GPU, as --gpu-tuning has it
+  std::string transfer = {};
+  std::string distribution = {};
   bool overlap = false;
+
+  bool operator==(const Row&) const = default;
 
   // The name of the kernel or of the rival.
   [[nodiscard]] const std::string& who() const { return rival.empty() ? kernel : rival; }

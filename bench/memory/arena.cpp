@@ -102,19 +102,16 @@ void Arena::acquire() {
 }
 
 void Arena::hold() {
-  if (holders_ == 0) {
-    const std::uint64_t need = 2 * bytes_;
-    const std::uint64_t have = system::available_memory();
-    if (need > have / 10 * 9) {
-      throw Skip("the two buffers need " + std::to_string(need >> 20) + " MiB and " +
-                 std::to_string(have >> 20) + " MiB are available");
-    }
-    const bool shares = memory_ == Memory::shared;
-    in_ = shares ? Buffer::shared(bytes_) : Buffer(bytes_);
-    out_ = shares ? Buffer::shared(bytes_) : Buffer(bytes_);
-    filled_ = false;
+  if (in_.data() != nullptr) return;
+  const std::uint64_t need = 2 * bytes_;
+  const std::uint64_t have = system::available_memory();
+  if (need > have / 10 * 9) {
+    throw Skip("the two buffers need " + std::to_string(need >> 20) + " MiB and " +
+               std::to_string(have >> 20) + " MiB are available");
   }
-  ++holders_;
+  const bool shares = memory_ == Memory::shared;
+  out_ = shares ? Buffer::shared(bytes_) : Buffer(bytes_);
+  in_ = shares ? Buffer::shared(bytes_) : Buffer(bytes_);
 }
 
 void Arena::fill() {
@@ -130,12 +127,6 @@ void Arena::fill() {
                            pattern(from, in_.data() + from, to - from);
                            std::memset(out_.data() + from, 0xa5, to - from);
                          });
-}
-
-void Arena::release() noexcept {
-  if (holders_ == 0 || --holders_ > 0) return;
-  in_ = Buffer();
-  out_ = Buffer();
 }
 
 void Arena::fill_out_with_pattern() { std::memcpy(out_.data(), in_.data(), bytes_); }

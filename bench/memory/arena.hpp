@@ -43,8 +43,8 @@ class Buffer {
 };
 
 // One input and one output buffer that all cases of a group share. With separate buffers, the
-// interleaved cases would evict each other's data from the caches. The buffers exist while a case
-// holds them. Their pages are first touched by `threads` threads, in the ranges of the timed work
+// interleaved cases would evict each other's data from the caches. The buffers exist from the first
+// hold() on. Their pages are first touched by `threads` threads, in the ranges of the timed work
 // (in XTS, borders may differ by less than a data unit).
 class Arena {
  public:
@@ -58,12 +58,11 @@ class Arena {
 
   // hold() and fill(). Throws Skip if there is not enough memory.
   void acquire();
-  // Allocates the buffers without touching them, so that other processes can touch their ranges
-  // first. Throws Skip if there is not enough memory.
+  // Allocates the buffers, unless they are there, without touching them, so that other processes
+  // can touch their ranges first. Throws Skip if there is not enough memory.
   void hold();
   // Fills the input with the pattern and the output with other bytes, unless that is done.
   void fill();
-  void release() noexcept;
 
   [[nodiscard]] const std::uint8_t* in() const { return in_.data(); }
   [[nodiscard]] std::uint8_t* out() const { return out_.data(); }
@@ -79,7 +78,6 @@ class Arena {
   std::uint64_t bytes_;
   int threads_;
   Memory memory_;
-  int holders_ = 0;
   bool filled_ = false;
   Buffer in_;
   Buffer out_;

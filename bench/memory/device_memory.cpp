@@ -33,27 +33,18 @@ std::size_t DeviceMemoryArena::tags_at(int key_bits) const {
 }
 
 void DeviceMemoryArena::acquire() {
-  if (holders_ == 0) {
-    context_ = gpu::open_context(gpu::parse_device(device_).value(), gpu::find_kernel_row(kernel_),
-                                 options_);
-    gpu::Device& device = context_->device();
-    queue_ = device.make_queue();
-    const std::size_t all = padded(bytes_) + key_sizes * 16 * segments(bytes_);
-    gpu::Memory in = device.allocate(all);
-    // Set last, so that a device without memory for both buffers keeps neither.
-    out_ = device.allocate(all);
-    in_ = std::move(in);
-    fill_in();
-  }
-  ++holders_;
-}
-
-void DeviceMemoryArena::release() noexcept {
-  if (holders_ == 0 || --holders_ > 0) return;
-  in_ = {};
-  out_ = {};
-  queue_.reset();
-  context_.reset();
+  if (ready_) return;
+  context_ = gpu::open_context(gpu::parse_device(device_).value(), gpu::find_kernel_row(kernel_),
+                               options_);
+  gpu::Device& device = context_->device();
+  queue_ = device.make_queue();
+  const std::size_t all = padded(bytes_) + key_sizes * 16 * segments(bytes_);
+  gpu::Memory in = device.allocate(all);
+  // Set last, so that a device without memory for both buffers keeps neither.
+  out_ = device.allocate(all);
+  in_ = std::move(in);
+  fill_in();
+  ready_ = true;
 }
 
 void DeviceMemoryArena::fill_in() {
@@ -119,7 +110,6 @@ std::vector<DeviceMessage> DeviceMemoryCase::messages() const {
 void DeviceMemoryCase::set_up() {
   try {
     arena_->acquire();
-    holds_arena_ = true;
     cipher_ = make_cipher();
     if (job_.mode == Mode::gcm && job_.direction == Direction::decrypt) make_tags();
     cipher_->queue().launches().record();
@@ -128,14 +118,6 @@ void DeviceMemoryCase::set_up() {
   } catch (const Error& error) {
     throw Skip(error.what());
   }
-}
-
-void DeviceMemoryCase::tear_down() noexcept {
-  expander_.reset();
-  expander_key_.clear();
-  cipher_.reset();
-  if (holds_arena_) arena_->release();
-  holds_arena_ = false;
 }
 
 void DeviceMemoryCase::launch() {

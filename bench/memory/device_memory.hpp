@@ -21,8 +21,7 @@ class DeviceMemoryArena {
   DeviceMemoryArena(std::string device, std::string kernel, const gpu::VariantOptions& options,
                     std::uint64_t bytes);
 
-  void acquire();  // throws Unavailable and DeviceError
-  void release() noexcept;
+  void acquire();  // unless that is done; throws Unavailable and DeviceError
 
   [[nodiscard]] const std::shared_ptr<gpu::DeviceContext>& context() const { return context_; }
   // Each buffer has the text, then three times the tags of its segments, for the three key sizes.
@@ -41,7 +40,7 @@ class DeviceMemoryArena {
   std::string kernel_;
   gpu::VariantOptions options_;
   std::uint64_t bytes_;
-  int holders_ = 0;
+  bool ready_ = false;
   std::shared_ptr<gpu::DeviceContext> context_;
   std::unique_ptr<gpu::Queue> queue_;
   gpu::Memory in_;
@@ -54,7 +53,6 @@ class DeviceMemoryCase : public Case {
                    std::shared_ptr<DeviceMemoryArena> arena);
 
   void set_up() override;
-  void tear_down() noexcept override;
   void call() override;
   // A GPU lowers its clocks during a pause. The first call after it must not be timed.
   void lead_in() override { call_untimed(); }
@@ -73,11 +71,10 @@ class DeviceMemoryCase : public Case {
   Job job_;
   KeyExpansion key_expansion_;
   std::shared_ptr<DeviceMemoryArena> arena_;
-  bool holds_arena_ = false;
   std::unique_ptr<detail::DeviceCipherImpl> cipher_;
   // Expands keys apart from the cipher that is timed.
-  std::unique_ptr<detail::DeviceCipherImpl> expander_;
   std::vector<std::unique_ptr<gpu::KeyMaterial>> expander_key_;
+  std::unique_ptr<detail::DeviceCipherImpl> expander_;
 };
 
 // Throws Skip for jobs that cannot be repeated on data in GPU memory: GCM decryption in place, and

@@ -5,6 +5,7 @@
 
 #include "bench/harness/random.hpp"
 #include "src/core/bytes.hpp"
+#include "src/core/counter.hpp"
 
 namespace paraes::bench {
 
@@ -48,19 +49,13 @@ std::array<std::uint8_t, 64> message_key(std::uint64_t index) {
 
 std::array<std::uint8_t, 16> xts_tweak(std::uint64_t unit) {
   std::array<std::uint8_t, 16> tweak{};
-  for (unsigned i = 0; i < 8; ++i) tweak[i] = static_cast<std::uint8_t>(unit >> (8 * i));
+  store_le64(tweak.data(), unit);
   return tweak;
 }
 
 std::array<std::uint8_t, 16> ctr_block(std::uint64_t blocks) {
   std::array<std::uint8_t, 16> block = material().iv;
-  unsigned carry = 0;
-  for (unsigned i = 16; i-- > 0;) {
-    const unsigned sum = block[i] + static_cast<unsigned>(blocks & 0xffU) + carry;
-    block[i] = static_cast<std::uint8_t>(sum);
-    carry = sum >> 8;
-    blocks >>= 8;
-  }
+  add_be128(block.data(), blocks);
   return block;
 }
 

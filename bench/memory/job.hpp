@@ -15,7 +15,7 @@ namespace paraes::bench {
 
 // The work of an implementation. Keys and nonces are the same in every job: see material().
 struct Job {
-  std::optional<Mode> mode;  // empty: the bytes are copied
+  std::optional<Mode> mode = {};  // empty: the bytes are copied
   int key_bits = 128;
   Direction direction = Direction::encrypt;
   std::size_t unit = 4096;  // bytes of an XTS data unit; 0: the message is one unit

@@ -15,18 +15,12 @@ MemoryCase::MemoryCase(Row row, const Job& job, std::unique_ptr<Implementation> 
 
 void MemoryCase::set_up() {
   arena_->acquire();
-  holds_arena_ = true;
   if (job_.mode != Mode::gcm || job_.direction != Direction::decrypt) return;
   if (job_.message != 0) {
     write_tags_of_pattern(job_, arena_->writable_in());
   } else {
     tag_ = gcm_tag_of_pattern(job_);
   }
-}
-
-void MemoryCase::tear_down() noexcept {
-  if (holds_arena_) arena_->release();
-  holds_arena_ = false;
 }
 
 void MemoryCase::call() {

@@ -18,7 +18,6 @@ class MemoryCase : public Case {
              std::shared_ptr<Arena> arena);
 
   void set_up() override;
-  void tear_down() noexcept override;
   void call() override;
   [[nodiscard]] bool needs_restore() const override;
   void restore() override;
@@ -39,7 +38,6 @@ class MemoryCase : public Case {
   Job job_;
   std::unique_ptr<Implementation> implementation_;
   std::shared_ptr<Arena> arena_;
-  bool holds_arena_ = false;
   std::array<std::uint8_t, 16> tag_{};
 };
 

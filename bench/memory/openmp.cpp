@@ -46,8 +46,7 @@ const OpenMpFunctions& open_module() {
     const bool trusted = check_path(path).reason.empty();
     const DynamicLibrary module(std::array{path.c_str()},
                                 trusted ? "install that library (the package libgomp1)" : "");
-    decltype(paraes_openmp_functions_1)* functions = nullptr;
-    find_function(module, functions, openmp_functions_name);
+    decltype(&paraes_openmp_functions_1) functions = LibraryFunction{module, openmp_functions_name};
     return *functions();
   } catch (const Unavailable& error) {
     throw Skip(std::string("OpenMP: ") + error.what());

@@ -15,14 +15,23 @@ constexpr std::size_t oracle_chunk_bytes = std::size_t{1} << 20;
 
 const Evp& evp() { return Evp::linked(); }
 
-bool is_copy(std::uint64_t bytes, const std::uint8_t* out) {
-  std::vector<std::uint8_t> expected(oracle_chunk_bytes);
+// Calls use(at, input, bytes) for each chunk of a job's input, until it returns false, and returns
+// whether it never did.
+template <class Use>
+bool each_chunk(std::uint64_t bytes, const Use& use) {
+  std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(oracle_chunk_bytes, bytes));
   for (std::uint64_t at = 0; at < bytes; at += oracle_chunk_bytes) {
     const std::size_t step = std::min<std::uint64_t>(oracle_chunk_bytes, bytes - at);
-    pattern(at, expected.data(), step);
-    if (std::memcmp(expected.data(), out + at, step) != 0) return false;
+    pattern(at, buffer.data(), step);
+    if (!use(at, buffer.data(), step)) return false;
   }
   return true;
+}
+
+bool is_copy(std::uint64_t bytes, const std::uint8_t* out) {
+  return each_chunk(bytes, [out](std::uint64_t at, const std::uint8_t* in, std::size_t step) {
+    return std::memcmp(in, out + at, step) == 0;
+  });
 }
 
 bool is_xts(const Job& job, const std::uint8_t* out) {
@@ -123,13 +132,11 @@ std::array<std::uint8_t, 16> gcm_tag_of_pattern(const Job& job) {
   start(job, to_cipher.get());
   // EVP decrypts before it knows the tag. Encrypting that plaintext gives the pattern again, and
   // its tag.
-  std::vector<std::uint8_t> buffer(oracle_chunk_bytes);
-  for (std::uint64_t at = 0; at < job.bytes; at += oracle_chunk_bytes) {
-    const std::size_t step = std::min<std::uint64_t>(oracle_chunk_bytes, job.bytes - at);
-    pattern(at, buffer.data(), step);
-    evp().update(to_plain.get(), buffer.data(), buffer.data(), step);
-    evp().update(to_cipher.get(), buffer.data(), buffer.data(), step);
-  }
+  each_chunk(job.bytes, [&](std::uint64_t /*at*/, std::uint8_t* buffer, std::size_t step) {
+    evp().update(to_plain.get(), buffer, buffer, step);
+    evp().update(to_cipher.get(), buffer, buffer, step);
+    return true;
+  });
   return final_tag(to_cipher.get());
 }
 
@@ -139,13 +146,12 @@ bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag)
   if (job.message != 0) return is_answer_in_messages(job, out);
   const EvpContext context = evp().context(job);
   start(job, context.get());
-  std::vector<std::uint8_t> buffer(oracle_chunk_bytes);
-  for (std::uint64_t at = 0; at < job.bytes; at += oracle_chunk_bytes) {
-    const std::size_t step = std::min<std::uint64_t>(oracle_chunk_bytes, job.bytes - at);
-    pattern(at, buffer.data(), step);
-    evp().update(context.get(), buffer.data(), buffer.data(), step);
-    if (std::memcmp(buffer.data(), out + at, step) != 0) return false;
-  }
+  const bool same =
+      each_chunk(job.bytes, [&](std::uint64_t at, std::uint8_t* buffer, std::size_t step) {
+        evp().update(context.get(), buffer, buffer, step);
+        return std::memcmp(buffer, out + at, step) == 0;
+      });
+  if (!same) return false;
   if (job.mode != Mode::gcm || job.direction == Direction::decrypt) return true;
   return std::memcmp(final_tag(context.get()).data(), tag, 16) == 0;
 }

@@ -44,109 +44,38 @@ class Ours : public Implementation {
  protected:
   [[nodiscard]] virtual const Cipher& cipher() const = 0;
   [[nodiscard]] bool encrypts() const { return job_.direction == Direction::encrypt; }
-  [[nodiscard]] Bytes input(const std::uint8_t* in) const { return {in, job_.bytes}; }
-  [[nodiscard]] MutableBytes output(std::uint8_t* out) const { return {out, job_.bytes}; }
 
  private:
   Job job_;
   const Kernel& row_;
 };
 
-class OurEcb : public Ours {
+// One message.
+template <class AnyCipher, class Run>
+class OurMessage : public Ours {
  public:
-  OurEcb(const Job& job, const Execution& execution)
-      : Ours(job, execution), ecb_(job_key(job), execution) {}
-
-  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
-    encrypts() ? ecb_.encrypt(input(in), output(out)) : ecb_.decrypt(input(in), output(out));
-  }
-
- protected:
-  [[nodiscard]] const Cipher& cipher() const override { return ecb_; }
-
- private:
-  Ecb ecb_;
-};
-
-class OurCbc : public Ours {
- public:
-  OurCbc(const Job& job, const Execution& execution)
-      : Ours(job, execution), chain_(cbc_chain(job)), cbc_(job_key(job), chain_, execution) {
-    if (job.offset != 0 && encrypts()) throw Skip("CBC encryption is serial");
-  }
-
-  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
-    cbc_.reset(chain_);
-    encrypts() ? cbc_.encrypt(input(in), output(out)) : cbc_.decrypt(input(in), output(out));
-  }
-
- protected:
-  [[nodiscard]] const Cipher& cipher() const override { return cbc_; }
-
- private:
-  std::array<std::uint8_t, 16> chain_;
-  Cbc cbc_;
-};
-
-class OurCtr : public Ours {
- public:
-  OurCtr(const Job& job, const Execution& execution)
-      : Ours(job, execution), offset_(job.offset), ctr_(job_key(job), material().iv, execution) {}
-
-  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
-    ctr_.seek(offset_);
-    ctr_.process(input(in), output(out));
-  }
-
- protected:
-  [[nodiscard]] const Cipher& cipher() const override { return ctr_; }
-
- private:
-  std::uint64_t offset_;
-  Ctr ctr_;
-};
-
-class OurXts : public Ours {
- public:
-  OurXts(const Job& job, const Execution& execution)
-      : Ours(job, execution),
-        first_(xts_tweak(first_unit(job))),
-        xts_(job_key(job), job.unit, execution) {}
-
-  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
-    encrypts() ? xts_.encrypt(first_, input(in), output(out))
-               : xts_.decrypt(first_, input(in), output(out));
-  }
-
- protected:
-  [[nodiscard]] const Cipher& cipher() const override { return xts_; }
-
- private:
-  std::array<std::uint8_t, 16> first_;
-  Xts xts_;
-};
-
-class OurGcm : public Ours {
- public:
-  OurGcm(const Job& job, const Execution& execution)
-      : Ours(job, execution), gcm_(job_key(job), execution) {
-    if (job.offset != 0) throw Skip("GCM authenticates a message as a whole");
-  }
+  OurMessage(const Job& job, const Execution& execution, AnyCipher cipher, const Run& run)
+      : Ours(job, execution), bytes_(job.bytes), cipher_(std::move(cipher)), run_(run) {}
 
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
-    if (encrypts()) {
-      gcm_.encrypt(material().nonce, {}, input(in), output(out), {tag, 16});
-    } else {
-      gcm_.decrypt(material().nonce, {}, input(in), output(out), {tag, 16});
-    }
+    run_(cipher_, Bytes(in, bytes_), MutableBytes(out, bytes_), tag);
   }
 
  protected:
-  [[nodiscard]] const Cipher& cipher() const override { return gcm_; }
+  [[nodiscard]] const Cipher& cipher() const override { return cipher_; }
 
  private:
-  Gcm gcm_;
+  std::size_t bytes_;
+  AnyCipher cipher_;
+  Run run_;
 };
+
+// run(cipher, in, out, tag) computes the message.
+template <class AnyCipher, class Run>
+std::unique_ptr<Implementation> our_message(const Job& job, const Execution& execution,
+                                            AnyCipher cipher, const Run& run) {
+  return std::make_unique<OurMessage<AnyCipher, Run>>(job, execution, std::move(cipher), run);
+}
 
 // Counts the keys of all rows of many messages, which exist at once and take 8 KiB of locked memory
 // each.
@@ -255,19 +184,46 @@ std::unique_ptr<Implementation> make_ours(const Job& job, const std::string& ker
 
 std::unique_ptr<Implementation> make_ours(const Job& job, const Execution& execution) {
   if (job.message != 0) return std::make_unique<OurMessages>(job, execution);
+  const Bytes key = job_key(job);
+  const bool encrypts = job.direction == Direction::encrypt;
   switch (job.mode.value()) {
     case Mode::ecb:
-      return std::make_unique<OurEcb>(job, execution);
-    case Mode::cbc:
-      return std::make_unique<OurCbc>(job, execution);
+      return our_message(job, execution, Ecb(key, execution),
+                         [=](Ecb& ecb, Bytes in, MutableBytes out, std::uint8_t*) {
+                           encrypts ? ecb.encrypt(in, out) : ecb.decrypt(in, out);
+                         });
+    case Mode::cbc: {
+      if (job.offset != 0 && encrypts) throw Skip("CBC encryption is serial");
+      const auto chain = cbc_chain(job);
+      return our_message(job, execution, Cbc(key, chain, execution),
+                         [=](Cbc& cbc, Bytes in, MutableBytes out, std::uint8_t*) {
+                           cbc.reset(chain);
+                           encrypts ? cbc.encrypt(in, out) : cbc.decrypt(in, out);
+                         });
+    }
     case Mode::ctr:
-      return std::make_unique<OurCtr>(job, execution);
+      return our_message(
+          job, execution, Ctr(key, material().iv, execution),
+          [offset = job.offset](Ctr& ctr, Bytes in, MutableBytes out, std::uint8_t*) {
+            ctr.seek(offset);
+            ctr.process(in, out);
+          });
     case Mode::xts:
-      return std::make_unique<OurXts>(job, execution);
+      return our_message(job, execution, Xts(key, job.unit, execution),
+                         [encrypts, first = xts_tweak(first_unit(job))](
+                             Xts& xts, Bytes in, MutableBytes out, std::uint8_t*) {
+                           encrypts ? xts.encrypt(first, in, out) : xts.decrypt(first, in, out);
+                         });
     case Mode::gcm:
       break;
   }
-  return std::make_unique<OurGcm>(job, execution);
+  if (job.offset != 0) throw Skip("GCM authenticates a message as a whole");
+  return our_message(job, execution, Gcm(key, execution),
+                     [=](Gcm& gcm, Bytes in, MutableBytes out, std::uint8_t* tag) {
+                       const Bytes nonce = material().nonce;
+                       encrypts ? gcm.encrypt(nonce, {}, in, out, {tag, 16})
+                                : gcm.decrypt(nonce, {}, in, out, {tag, 16});
+                     });
 }
 
 }  // namespace paraes::bench

@@ -23,18 +23,6 @@ class PinnedCopy : public Case {
     }
   }
 
-  void tear_down() noexcept override {
-    // Queues and memory must be released before their device.
-    up_.reset();
-    down_.reset();
-    from_host_.reset();
-    to_host_.reset();
-    uploaded_ = {};
-    source_ = {};
-    device_.reset();
-    platform_.reset();
-  }
-
   void call() override {
     down_->download(to_host_->host().data(), source_, 0, row().bytes);
     if (!row().overlap) down_->finish();
@@ -76,6 +64,7 @@ class PinnedCopy : public Case {
     up_->finish();
   }
 
+  // Queues and memory end before their device.
   std::unique_ptr<gpu::Platform> platform_;
   std::unique_ptr<gpu::Device> device_;
   std::unique_ptr<gpu::PinnedMemory> from_host_;

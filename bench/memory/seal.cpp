@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "bench/memory/job.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "paraes/messages.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -63,65 +65,66 @@ class MemorySink : public PositionalSink {
 
 Bytes key() { return Bytes(material().key).first(32); }
 
-}  // namespace
+class SealCase : public Case {
+ public:
+  SealCase(Row row, std::shared_ptr<Arena> arena, const GpuTuning& tuning)
+      : Case(std::move(row)), arena_(std::move(arena)), tuning_(tuning) {}
 
-SealCase::SealCase(Row row, std::shared_ptr<Arena> arena, const GpuTuning& tuning)
-    : Case(std::move(row)), arena_(std::move(arena)), tuning_(tuning) {}
-
-SealCase::~SealCase() = default;
-
-std::uint64_t SealCase::arena_bytes(std::uint64_t bytes) {
-  return c2sp_layout().sealed_bytes(bytes);
-}
-
-MutableBytes SealCase::sealed() const {
-  return {arena_->out(), static_cast<std::size_t>(arena_bytes(row().bytes))};
-}
-
-void SealCase::set_up() {
-  arena_->acquire();
-  Execution execution;
-  execution.device = row().device;
-  execution.kernel = row().kernel;
-  execution.gpu_tuning = tuning_;
-  try {
-    message_.emplace(Message(new_c2sp_message(key(), {}), execution));
+  void set_up() override {
+    arena_->acquire();
+    try {
+      message_.emplace(
+          Message(new_c2sp_message(key(), {}),
+                  {.kernel = row().kernel, .device = row().device, .gpu_tuning = tuning_}));
+    } catch (const Error& error) {
+      throw Skip(error.what());
+    }
     const SegmentCipher& cipher = message_->cipher();
     if ((tuning_.launch_bytes != 0 && cipher.launch_bytes() != tuning_.launch_bytes) ||
         (tuning_.streams != 0 && cipher.launch_threads() != tuning_.streams)) {
       message_.reset();
       throw Skip("the device lacks the memory for such launches");
     }
-  } catch (const Error& error) {
-    arena_->release();
-    throw Skip(error.what());
   }
-}
 
-void SealCase::tear_down() noexcept {
-  if (!message_) return;
-  message_.reset();
-  arena_->release();
-}
+  void call() override {
+    MemorySource source({arena_->in(), static_cast<std::size_t>(row().bytes)});
+    MemorySink sink(sealed());
+    TransferOptions options;
+    options.threads = row().threads;
+    static_cast<void>(seal_message(source, *message_, sink, options));
+  }
 
-void SealCase::call() {
-  MemorySource source({arena_->in(), static_cast<std::size_t>(row().bytes)});
-  MemorySink sink(sealed());
-  TransferOptions options;
-  options.threads = row().threads;
-  static_cast<void>(seal_message(source, *message_, sink, options));
-}
+  // Decrypts the output of one more call on the CPU, with the default kernel, and compares the
+  // plaintext. There is no independent computation.
+  [[nodiscard]] bool verify() override {
+    arena_->spoil_out();
+    call();
+    const Message opened =
+        Message(open_c2sp_message(sealed().first(c2sp_header_bytes), key(), {}), {});
+    MemorySource source(sealed());
+    std::vector<std::uint8_t> plain(static_cast<std::size_t>(row().bytes));
+    MemorySink sink(plain);
+    static_cast<void>(open_message(source, opened, &sink));
+    return std::memcmp(plain.data(), arena_->in(), plain.size()) == 0;
+  }
 
-bool SealCase::verify() {
-  arena_->spoil_out();
-  call();
-  const Message opened =
-      Message(open_c2sp_message(sealed().first(c2sp_header_bytes), key(), {}), {});
-  MemorySource source(sealed());
-  std::vector<std::uint8_t> plain(static_cast<std::size_t>(row().bytes));
-  MemorySink sink(plain);
-  static_cast<void>(open_message(source, opened, &sink));
-  return std::memcmp(plain.data(), arena_->in(), plain.size()) == 0;
+ private:
+  [[nodiscard]] MutableBytes sealed() const {
+    return {arena_->out(), static_cast<std::size_t>(sealed_bytes(row().bytes))};
+  }
+
+  std::shared_ptr<Arena> arena_;
+  const GpuTuning tuning_;
+  std::optional<Message> message_;
+};
+
+}  // namespace
+
+std::uint64_t sealed_bytes(std::uint64_t bytes) { return c2sp_layout().sealed_bytes(bytes); }
+
+std::unique_ptr<Case> make_seal(Row row, std::shared_ptr<Arena> arena, const GpuTuning& tuning) {
+  return std::make_unique<SealCase>(std::move(row), std::move(arena), tuning);
 }
 
 }  // namespace paraes::bench

@@ -4,37 +4,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
-#include "paraes/messages.hpp"
 
 namespace paraes::bench {
 
-class SealCase : public Case {
- public:
-  // A call encrypts row.bytes in the format c2sp, with AES-256, on row.device with row.kernel and
-  // row.threads, and on a GPU with `tuning`. `arena` has at least arena_bytes(row.bytes).
-  SealCase(Row row, std::shared_ptr<Arena> arena, const GpuTuning& tuning = {});
-  ~SealCase() override;
+// A call encrypts row.bytes in the format c2sp, with AES-256, on row.device with row.kernel and
+// row.threads, and on a GPU with `tuning`. `arena` has at least sealed_bytes(row.bytes).
+[[nodiscard]] std::unique_ptr<Case> make_seal(Row row, std::shared_ptr<Arena> arena,
+                                              const GpuTuning& tuning);
 
-  void set_up() override;
-  void tear_down() noexcept override;
-  void call() override;
-  // Decrypts the output of one more call on the CPU, with the default kernel, and compares the
-  // plaintext. There is no independent computation.
-  [[nodiscard]] bool verify() override;
-
-  // Bytes of a message whose plaintext has `bytes` bytes.
-  [[nodiscard]] static std::uint64_t arena_bytes(std::uint64_t bytes);
-
- private:
-  [[nodiscard]] MutableBytes sealed() const;
-
-  std::shared_ptr<Arena> arena_;
-  const GpuTuning tuning_;
-  std::optional<Message> message_;
-};
+// Bytes of a message whose plaintext has `bytes` bytes.
+[[nodiscard]] std::uint64_t sealed_bytes(std::uint64_t bytes);
 
 }  // namespace paraes::bench

@@ -3,28 +3,15 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
-#include "bench/memory/memory_case.hpp"
+#include "bench/harness/case.hpp"
+#include "bench/memory/arena.hpp"
+#include "bench/memory/job.hpp"
 
 namespace paraes::bench {
 
-class TransferCase : public MemoryCase {
- public:
-  TransferCase(Row row, const Job& job, std::shared_ptr<Arena> arena, Execution execution);
-
-  void set_up() override;
-  void tear_down() noexcept override;
-  // Encrypts 64 bytes with a new cipher, on one stream. The sample is the time that the stream's
-  // queue is busy with the key: copies it, expands it (KeyExpansion::device), and derives the
-  // sliced key and the hash key. Expansion on the host is not included.
-  bool expand_key() override;
-  [[nodiscard]] PhaseNanoseconds take_phases() override;
-  [[nodiscard]] bool is_kernel_alone() const override { return false; }
-
- private:
-  Execution execution_;
-  std::optional<double> key_expansion_ns_;  // sum over expand_key() since take_phases()
-};
+[[nodiscard]] std::unique_ptr<Case> make_transfer(Row row, const Job& job,
+                                                  std::shared_ptr<Arena> arena,
+                                                  const Execution& execution);
 
 }  // namespace paraes::bench

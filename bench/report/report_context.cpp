@@ -181,14 +181,12 @@ Json libraries(bool programs) {
   Json list = Json::object();
   list["paraes"] = paraes::version();
   for (const MemoryRival& rival : memory_rivals()) {
-    const std::string version = rival.version();
-    list[std::string(rival.library)] = version.empty() ? Json() : Json(version);
+    list[rival.library] = text_or_null(rival.version());
   }
   if (!programs) return list;
   for (const FileRival& rival : file_rivals()) {
     if (rival.version_command.empty()) continue;
-    const std::string version = version_of(rival);
-    list[std::string(rival.name)] = version.empty() ? Json() : Json(version);
+    list[std::string(rival.name)] = text_or_null(version_of(rival));
   }
   return list;
 }
@@ -231,7 +229,7 @@ void add_gpus(Json& json, const std::vector<DeviceInfo>& devices) {
                     {"memory", info.memory_bytes},
                     {"type", info.is_cpu ? "cpu" : "gpu"},
                     {"driver", info.driver},
-                    {"compiler", info.compiler.empty() ? Json() : Json(info.compiler)},
+                    {"compiler", text_or_null(info.compiler)},
                     {"target", info.target}});
     Json& driver = drivers[info.id.substr(0, info.id.find(':'))];
     if (driver.is_null()) driver = info.driver;
@@ -280,7 +278,7 @@ Json context(const std::string& folder, const std::string& machine) {
   json["compiler"] = compiler();
   json["flags"] = PARAES_BUILD_FLAGS;
   const std::string commit = PARAES_BUILD_COMMIT;
-  json["git"] = commit.empty() ? Json() : Json(commit);
+  json["git"] = text_or_null(commit);
   json["dirty"] = commit.empty() ? Json() : Json(PARAES_BUILD_DIRTY != 0);
   json["libraries"] = libraries(!folder.empty());
   json["omp"] = openmp_context();

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
 #include "bench/file/tools.hpp"
+#include "bench/lists.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/report/report_context.hpp"
 
@@ -157,23 +160,18 @@ std::string caption_of(const Column& column, const std::string& value, const Row
 
 // The skipped rows: one line for each reason and kernel or rival, with the number of rows.
 std::string skipped_text(const std::vector<Skipped>& skipped) {
-  std::vector<std::pair<std::string, unsigned>> lines;
+  std::vector<std::string> lines;
+  std::map<std::string, unsigned> counts;
   for (const Skipped& item : skipped) {
     const std::string& who = item.row.who();
-    const std::string text = fmt::format(
-        "{}: {}", who.empty() ? item.row.device + " " + item.row.scope : who, item.reason);
-    const auto same =
-        std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == text; });
-    if (same == lines.end()) {
-      lines.emplace_back(text, 1);
-    } else {
-      ++same->second;
-    }
+    lines.push_back(fmt::format(
+        "{}: {}", who.empty() ? item.row.device + " " + item.row.scope : who, item.reason));
+    if (++counts[lines.back()] > 1) lines.pop_back();
   }
   std::string out;
-  for (const auto& [text, count] : lines) {
-    out += count == 1 ? fmt::format("skipped {}\n", text)
-                      : fmt::format("skipped {} ({} rows)\n", text, count);
+  for (const std::string& text : lines) {
+    const unsigned count = counts[text];
+    out += fmt::format("skipped {}{}\n", text, count == 1 ? "" : fmt::format(" ({} rows)", count));
   }
   return out;
 }
@@ -196,56 +194,61 @@ std::string versions_text(const std::vector<std::string>& rivals) {
   return line == "versions:" ? "" : out + line + "\n";
 }
 
+// The values of the columns, and the kernel or rival.
+std::vector<std::string> cells_of(const std::vector<Column>& columns, const Row& row) {
+  std::vector<std::string> cells;
+  for (const Column& column : columns) cells.push_back(column.text(row));
+  cells.push_back(row.rival.empty() ? row.kernel : "(" + row.rival + ")");
+  return cells;
+}
+
 class TextGrid {
  public:
   void add_column(const std::string& title, bool left) {
     left_.push_back(left);
-    widths_.push_back(title.size());
-    titles_.push_back(title);
+    rows_.front().push_back(title);
   }
 
-  void add_row(std::vector<std::string> cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      widths_[i] = std::max(widths_[i], cells[i].size());
-    rows_.push_back(std::move(cells));
-  }
+  void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
   void drop_column(std::size_t index) {
     const auto at = static_cast<std::ptrdiff_t>(index);
     left_.erase(left_.begin() + at);
-    widths_.erase(widths_.begin() + at);
-    titles_.erase(titles_.begin() + at);
     for (auto& row : rows_) row.erase(row.begin() + at);
   }
 
   [[nodiscard]] std::size_t width() const {
-    std::size_t sum = 0;
-    for (const std::size_t w : widths_) sum += w + 2;
-    return sum - 2;
+    const std::vector<std::size_t> all = widths();
+    return std::accumulate(all.begin(), all.end(), 2 * (all.size() - 1));
   }
 
   [[nodiscard]] std::string text() const {
-    std::string out = line(titles_);
-    for (const auto& row : rows_) out += line(row);
+    const std::vector<std::size_t> widths = this->widths();
+    std::string out;
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        if (i > 0) out += "  ";
+        out += left_[i] ? fmt::format("{:<{}}", row[i], widths[i])
+                        : fmt::format("{:>{}}", row[i], widths[i]);
+      }
+      out.erase(out.find_last_not_of(' ') + 1);
+      out += '\n';
+    }
     return out;
   }
 
  private:
-  [[nodiscard]] std::string line(const std::vector<std::string>& cells) const {
-    std::string out;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (i > 0) out += "  ";
-      out += left_[i] ? fmt::format("{:<{}}", cells[i], widths_[i])
-                      : fmt::format("{:>{}}", cells[i], widths_[i]);
+  // In bytes.
+  [[nodiscard]] std::vector<std::size_t> widths() const {
+    std::vector<std::size_t> widths(left_.size());
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
     }
-    out.erase(out.find_last_not_of(' ') + 1);
-    return out + "\n";
+    return widths;
   }
 
   std::vector<bool> left_;
-  std::vector<std::size_t> widths_;
-  std::vector<std::string> titles_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<std::string>> rows_{1};  // the titles first
 };
 
 }  // namespace
@@ -276,7 +279,7 @@ std::string table(const Outcome& outcome) {
       const bool absent =
           !r->row.mode || column.of_gpus || column.title == "thr" || column.title == "exec";
       if (absent && value.empty()) continue;
-      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+      add_once(values, value);
     }
     if (values.size() > 1) {
       shown.push_back(column);
@@ -288,9 +291,7 @@ std::string table(const Outcome& outcome) {
 
   std::vector<std::string> rivals;
   for (const Result& result : outcome.results) {
-    const std::string& name = result.row.rival;
-    if (name.empty() || rate(result) <= 0) continue;
-    if (std::find(rivals.begin(), rivals.end(), name) == rivals.end()) rivals.push_back(name);
+    if (!result.row.rival.empty() && rate(result) > 0) add_once(rivals, result.row.rival);
   }
 
   TextGrid grid;
@@ -311,10 +312,7 @@ std::string table(const Outcome& outcome) {
   for (const Result* r : rows) {
     samples += r->samples_ns.size();
     outliers += r->statistics.outliers.size();
-    std::vector<std::string> cells;
-    cells.reserve(shown.size() + rivals.size() + 5);
-    for (const Column& column : shown) cells.push_back(column.text(r->row));
-    cells.push_back(r->row.rival.empty() ? r->row.kernel : "(" + r->row.rival + ")");
+    std::vector<std::string> cells = cells_of(shown, r->row);
     cells.push_back(rate_text(rate(*r)));
     if (many) cells.push_back(r->row.keys.empty() ? "" : rate_text(message_rate(*r)));
     cells.push_back(spread_text(*r));
@@ -374,12 +372,7 @@ std::string listing(const BenchPlan& plan) {
   std::size_t count = 0;
   for (const Group& group : plan.groups) {
     for (const auto& planned : group) {
-      const Row& row = planned->row();
-      std::vector<std::string> cells;
-      cells.reserve(columns.size() + 1);
-      for (const Column& column : columns) cells.push_back(column.text(row));
-      cells.push_back(row.rival.empty() ? row.kernel : "(" + row.rival + ")");
-      grid.add_row(std::move(cells));
+      grid.add_row(cells_of(columns, planned->row()));
       ++count;
     }
   }

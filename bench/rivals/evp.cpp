@@ -18,18 +18,26 @@ std::string cipher_name(unsigned mode, unsigned key_size) {
   return "EVP_aes_" + std::to_string(128 + 64 * key_size) + "_" + mode_names[mode];
 }
 
-EvpFunctions linked_functions() {
+// Calls set(pointer, function, name) for each function but those of ciphers.
+template <class Set>
+EvpFunctions functions_by(const Set& set) {
   EvpFunctions f;
-  f.new_context = EVP_CIPHER_CTX_new;
-  f.free_context = EVP_CIPHER_CTX_free;
-  f.set_padding = EVP_CIPHER_CTX_set_padding;
-  f.control = EVP_CIPHER_CTX_ctrl;
-  f.init = EVP_CipherInit_ex;
-  f.update = EVP_CipherUpdate;
-  f.final = EVP_CipherFinal_ex;
-  f.get_error = ERR_get_error;
-  f.error_text = ERR_error_string_n;
-  f.version = OpenSSL_version;
+  set(f.new_context, EVP_CIPHER_CTX_new, "EVP_CIPHER_CTX_new");
+  set(f.free_context, EVP_CIPHER_CTX_free, "EVP_CIPHER_CTX_free");
+  set(f.set_padding, EVP_CIPHER_CTX_set_padding, "EVP_CIPHER_CTX_set_padding");
+  set(f.control, EVP_CIPHER_CTX_ctrl, "EVP_CIPHER_CTX_ctrl");
+  set(f.init, EVP_CipherInit_ex, "EVP_CipherInit_ex");
+  set(f.update, EVP_CipherUpdate, "EVP_CipherUpdate");
+  set(f.final, EVP_CipherFinal_ex, "EVP_CipherFinal_ex");
+  set(f.get_error, ERR_get_error, "ERR_get_error");
+  set(f.error_text, ERR_error_string_n, "ERR_error_string_n");
+  set(f.version, OpenSSL_version, "OpenSSL_version");
+  return f;
+}
+
+EvpFunctions linked_functions() {
+  EvpFunctions f =
+      functions_by([](auto& pointer, auto* function, const char* /*name*/) { pointer = function; });
   constexpr EvpFunctions::Getter ciphers[EvpFunctions::modes][EvpFunctions::key_sizes] = {
       {EVP_aes_128_ecb, EVP_aes_192_ecb, EVP_aes_256_ecb},
       {EVP_aes_128_cbc, EVP_aes_192_cbc, EVP_aes_256_cbc},
@@ -48,23 +56,12 @@ EvpFunctions functions_of_file(const std::string& path) {
     throw InvalidArgument("--rivals: openssl-evp@ needs a libcrypto file behind it");
   }
   const LibraryFile file("--rivals", path, Apart::required);
-  const auto require = [&](auto& pointer, const char* name) {
+  EvpFunctions f = functions_by([&](auto& pointer, auto* /*linked*/, const char* name) {
     file.find(pointer, name);
     if (pointer == nullptr) {
       file.refuse(std::string("it has no ") + name + ": it is no libcrypto, or older than 1.1.0");
     }
-  };
-  EvpFunctions f;
-  require(f.new_context, "EVP_CIPHER_CTX_new");
-  require(f.free_context, "EVP_CIPHER_CTX_free");
-  require(f.set_padding, "EVP_CIPHER_CTX_set_padding");
-  require(f.control, "EVP_CIPHER_CTX_ctrl");
-  require(f.init, "EVP_CipherInit_ex");
-  require(f.update, "EVP_CipherUpdate");
-  require(f.final, "EVP_CipherFinal_ex");
-  require(f.get_error, "ERR_get_error");
-  require(f.error_text, "ERR_error_string_n");
-  require(f.version, "OpenSSL_version");
+  });
   for (unsigned m = 0; m < EvpFunctions::modes; ++m) {
     for (unsigned k = 0; k < EvpFunctions::key_sizes; ++k) {
       file.find(f.ciphers[m][k], cipher_name(m, k));
@@ -109,10 +106,6 @@ EvpContext Evp::context(const Job& job, const std::uint8_t* key) const {
   check(functions_.init(context.get(), type, nullptr, key, nullptr, encrypt));
   check(functions_.set_padding(context.get(), 0));
   return context;
-}
-
-void Evp::set_key(EVP_CIPHER_CTX* context, const std::uint8_t* key) const {
-  check(functions_.init(context, nullptr, nullptr, key, nullptr, -1));
 }
 
 void Evp::restart(EVP_CIPHER_CTX* context, const std::uint8_t* iv, const std::uint8_t* key) const {

@@ -55,10 +55,8 @@ class Evp {
   [[nodiscard]] EvpContext context(const Job& job,
                                    const std::uint8_t* key = material().key.data()) const;
 
-  // Sets another key. The IV is to be set before the next message.
-  void set_key(EVP_CIPHER_CTX* context, const std::uint8_t* key) const;
-
-  // Starts a message with this IV, nonce or tweak. Without a key, the key schedule is kept.
+  // Starts a message with this IV, nonce or tweak. Without a key, the key schedule is kept; without
+  // an IV, only a key is set.
   void restart(EVP_CIPHER_CTX* context, const std::uint8_t* iv,
                const std::uint8_t* key = nullptr) const;
 

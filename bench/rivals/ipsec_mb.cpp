@@ -16,21 +16,16 @@ namespace paraes::bench {
 namespace {
 
 struct IpsecMbFunctions {
-  decltype(&alloc_mb_mgr) alloc = nullptr;
-  decltype(&free_mb_mgr) free = nullptr;
-  decltype(&init_mb_mgr_auto) init = nullptr;
-  decltype(&imb_get_version_str) version_text = nullptr;
-  decltype(&imb_get_version) version = nullptr;
+  // Its soname has the major version of the header.
+  DynamicLibrary library =
+      open_library(("libIPSec_MB.so." + std::to_string(IMB_VERSION_NUM >> 16)).c_str());
+  decltype(&alloc_mb_mgr) alloc = LibraryFunction{library, "alloc_mb_mgr"};
+  decltype(&free_mb_mgr) free = LibraryFunction{library, "free_mb_mgr"};
+  decltype(&init_mb_mgr_auto) init = LibraryFunction{library, "init_mb_mgr_auto"};
+  decltype(&imb_get_version_str) version_text = LibraryFunction{library, "imb_get_version_str"};
+  decltype(&imb_get_version) version = LibraryFunction{library, "imb_get_version"};
 
   IpsecMbFunctions() {
-    // Its soname has the major version of the header.
-    const std::string name = "libIPSec_MB.so." + std::to_string(IMB_VERSION_NUM >> 16);
-    const DynamicLibrary library = open_library(name.c_str());
-    find_function(library, alloc, "alloc_mb_mgr");
-    find_function(library, free, "free_mb_mgr");
-    find_function(library, init, "init_mb_mgr_auto");
-    find_function(library, version_text, "imb_get_version_str");
-    find_function(library, version, "imb_get_version");
     // The manager is a table of functions, laid out as in the header. Another minor version may
     // have another layout.
     if (version() >> 8 != IMB_VERSION_NUM >> 8) {
@@ -152,30 +147,25 @@ class IpsecMb : public Implementation {
     return static_cast<IMB_KEY_SIZE_BYTES>(job_.key_bits / 8);
   }
 
+  // The row of this size of the key.
+  template <class T>
+  [[nodiscard]] const T& of_key_size(const T (&rows)[3]) const {
+    return rows[(job_.key_bits - 128) / 64];
+  }
+
   void expand(Keys& keys) {
-    IMB_MGR* manager = managers_.front().get();
-    const std::uint8_t* key = material().key.data();
-    if (job_.key_bits == 128) {
-      IMB_AES_KEYEXP_128(manager, key, keys.encrypt, keys.decrypt);
-    } else if (job_.key_bits == 192) {
-      IMB_AES_KEYEXP_192(manager, key, keys.encrypt, keys.decrypt);
-    } else {
-      IMB_AES_KEYEXP_256(manager, key, keys.encrypt, keys.decrypt);
-    }
+    const IMB_MGR& m = *managers_.front();
+    const keyexp_t expands[] = {m.keyexp_128, m.keyexp_192, m.keyexp_256};
+    of_key_size(expands)(material().key.data(), keys.encrypt, keys.decrypt);
   }
 
   void pick_gcm() {
     const IMB_MGR& m = *managers_.front();
-    if (job_.key_bits == 128) {
-      gcm_ = encrypts() ? m.gcm128_enc : m.gcm128_dec;
-      expand_gcm_ = m.gcm128_pre;
-    } else if (job_.key_bits == 192) {
-      gcm_ = encrypts() ? m.gcm192_enc : m.gcm192_dec;
-      expand_gcm_ = m.gcm192_pre;
-    } else {
-      gcm_ = encrypts() ? m.gcm256_enc : m.gcm256_dec;
-      expand_gcm_ = m.gcm256_pre;
-    }
+    const aes_gcm_enc_dec_t encrypt[] = {m.gcm128_enc, m.gcm192_enc, m.gcm256_enc};
+    const aes_gcm_enc_dec_t decrypt[] = {m.gcm128_dec, m.gcm192_dec, m.gcm256_dec};
+    const aes_gcm_pre_t expand[] = {m.gcm128_pre, m.gcm192_pre, m.gcm256_pre};
+    gcm_ = of_key_size(encrypts() ? encrypt : decrypt);
+    expand_gcm_ = of_key_size(expand);
   }
 
   void fill(IMB_JOB& work, const std::uint8_t* in, std::uint8_t* out, std::uint64_t bytes,
@@ -244,18 +234,6 @@ std::string ipsec_mb_version() {
     return {};
   }
 }
-
-}  // namespace paraes::bench
-
-#else
-
-namespace paraes::bench {
-
-std::unique_ptr<Implementation> make_ipsec_mb(const Job& /*job*/) {
-  throw Skip("built without the headers of libipsec-mb 1.2 or later");
-}
-
-std::string ipsec_mb_version() { return {}; }
 
 }  // namespace paraes::bench
 

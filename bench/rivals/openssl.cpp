@@ -13,66 +13,37 @@
 namespace paraes::bench {
 namespace {
 
-class OpenSsl : public Implementation {
+class OpenSsl : public SplitRival<OpenSsl, EvpContext> {
  public:
-  OpenSsl(const Job& job, const Evp& evp) : job_(job), evp_(evp), split_(job, "openssl") {
-    for (std::uint64_t s = 0; s < split_.key_states(); ++s) {
-      contexts_.push_back(evp_.context(job, split_.key_of(s).data()));
-    }
+  OpenSsl(const Job& job, const Evp& evp) : SplitRival(job, "openssl"), evp_(evp) {
+    open_states();
     spare_ = evp_.context(job);
   }
 
-  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
-    if (job_.mode == Mode::gcm) {
-      split_.each_message(in, out, tag, [&](unsigned r, const Split::GcmMessage& message) {
-        gcm(contexts_[split_.state_of(r, message)].get(), message);
-      });
-      return;
-    }
-    split_.run(in, [&](unsigned r, std::uint64_t from, std::uint64_t bytes,
-                       const std::uint8_t* iv) {
-      EVP_CIPHER_CTX* context = contexts_[r].get();
-      switch (job_.mode.value()) {
-        case Mode::ecb:
-          evp_.update(context, in + from, out + from, bytes);
-          break;
-        case Mode::cbc:
-        case Mode::ctr:
-          evp_.restart(context, iv);
-          evp_.update(context, in + from, out + from, bytes);
-          break;
-        case Mode::xts:
-          split_.each_unit(from, bytes, [&](const auto& tweak, std::uint64_t at, std::size_t size) {
-            evp_.restart(context, tweak.data());
-            evp_.update(context, in + at, out + at, size);
-          });
-          break;
-        case Mode::gcm:
-          break;
-      }
-    });
-  }
-
   bool expand_key() override {
-    evp_.set_key(spare_.get(), material().key.data());
+    evp_.restart(spare_.get(), nullptr, material().key.data());
     return true;
   }
 
- private:
-  void gcm(EVP_CIPHER_CTX* context, const Split::GcmMessage& message) const {
-    evp_.restart(context, message.nonce);
-    evp_.update(context, message.in, message.out, message.bytes);
-    if (job_.direction == Direction::encrypt) {
-      evp_.get_tag(context, message.tag);
-    } else {
-      evp_.check_tag(context, message.tag);
-    }
+  [[nodiscard]] EvpContext open_state(const std::uint8_t* key) const {
+    return evp_.context(job(), key);
   }
 
-  Job job_;
+  void start(const EvpContext& context, const std::uint8_t* iv) const {
+    evp_.restart(context.get(), iv);
+  }
+
+  void crypt(const EvpContext& context, const std::uint8_t* in, std::uint8_t* out,
+             std::uint64_t bytes) const {
+    evp_.update(context.get(), in, out, bytes);
+  }
+
+  void end(const EvpContext& context, std::uint8_t* tag) const {
+    encrypts() ? evp_.get_tag(context.get(), tag) : evp_.check_tag(context.get(), tag);
+  }
+
+ private:
   const Evp& evp_;
-  Split split_;
-  std::vector<EvpContext> contexts_;
   EvpContext spare_;
 };
 

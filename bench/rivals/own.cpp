@@ -1,5 +1,5 @@
 // AES of a shared library that the user named with --rival: docs/benchmarking.md has its interface.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
@@ -64,10 +64,7 @@ std::string digest_of(const std::string& path) {
   while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
     hash.add(buffer.data(), static_cast<std::size_t>(file.gcount()));
   }
-  std::string text;
-  for (const std::uint8_t byte : hash.digest()) text += fmt::format("{:02x}", byte);
-  text.resize(16);
-  return text;
+  return fmt::format("{:02x}", fmt::join(hash.digest(), "")).substr(0, 16);
 }
 
 // The library's own version, and the file's digest, since files of one version can differ.

@@ -143,4 +143,57 @@ class Split {
   std::vector<std::array<std::uint8_t, 16>> chains_;  // the block before each range, in CBC
 };
 
+// A rival whose library has states with a key, each used by one thread at a time: handles of
+// libgcrypt, contexts of OpenSSL. `Library` derives from it and has, without virtual calls that
+// would be timed:
+//   State open_state(key)              a state with this key, expanded
+//   void start(state, iv)              begins a message, or data unit, with its IV, nonce or tweak
+//   void crypt(state, in, out, bytes)
+//   void end(state, tag)               ends a GCM message: writes the tag, or checks it
+template <class Library, class State>
+class SplitRival : public Implementation {
+ public:
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
+    const auto& library = static_cast<const Library&>(*this);
+    if (job_.mode == Mode::gcm) {
+      split_.each_message(in, out, tag, [&](unsigned r, const Split::GcmMessage& message) {
+        const State& state = states_[split_.state_of(r, message)];
+        library.start(state, message.nonce);
+        library.crypt(state, message.in, message.out, message.bytes);
+        library.end(state, message.tag);
+      });
+      return;
+    }
+    split_.run(in, [&](unsigned r, std::uint64_t from, std::uint64_t bytes,
+                       const std::uint8_t* iv) {
+      const State& state = states_[r];
+      if (job_.mode == Mode::xts) {
+        split_.each_unit(from, bytes, [&](const auto& tweak, std::uint64_t at, std::size_t size) {
+          library.start(state, tweak.data());
+          library.crypt(state, in + at, out + at, size);
+        });
+        return;
+      }
+      if (job_.mode != Mode::ecb) library.start(state, iv);
+      library.crypt(state, in + from, out + from, bytes);
+    });
+  }
+
+ protected:
+  SplitRival(const Job& job, const std::string& name) : job_(job), split_(job, name) {}
+
+  void open_states() {
+    for (std::uint64_t s = 0; s < split_.key_states(); ++s) {
+      states_.push_back(static_cast<const Library&>(*this).open_state(split_.key_of(s).data()));
+    }
+  }
+  [[nodiscard]] const Job& job() const { return job_; }
+  [[nodiscard]] bool encrypts() const { return job_.direction == Direction::encrypt; }
+
+ private:
+  Job job_;
+  Split split_;
+  std::vector<State> states_;
+};
+
 }  // namespace paraes::bench

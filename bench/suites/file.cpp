@@ -1,5 +1,4 @@
 // File scope: how long does a program take from file to file, its start and exit included?
-#include <set>
 #include <utility>
 
 #include "bench/file/child.hpp"
@@ -10,8 +9,6 @@
 
 namespace paraes::bench {
 namespace {
-
-using Check = FileCase::Check;
 
 class FilePlanner {
  public:
@@ -64,11 +61,11 @@ class FilePlanner {
 
   // `make` returns the tool of a row and its checker, or throws Skip.
   template <class Make>
-  void add(Row row, const FileRowJob& job, Check check, Make make) {
+  void add(Row row, const FileRowJob& job, FileCheck check, Make make) {
     group_.add(std::move(row), [&](const Row& r) {
-      std::pair<std::unique_ptr<FileTool>, std::unique_ptr<FileTool>> tools = make(r);
-      return std::make_unique<FileCase>(r, job, check, std::move(tools.first),
-                                        std::move(tools.second), workspace_);
+      std::pair<FileTool, FileTool> tools = make(r);
+      return make_file_case(r, job, check, std::move(tools.first), std::move(tools.second),
+                            workspace_);
     });
   }
 
@@ -87,7 +84,7 @@ class FilePlanner {
       for (const std::string& kernel : axes_.kernels) {
         row.threads = threads;
         row.kernel = kernel;
-        add_ours(job, row, cpu_kernels_);
+        add_ours(job, row);
       }
     }
   }
@@ -102,43 +99,38 @@ class FilePlanner {
           row.kernel = kernel;
           row.transfer = transfer;
           row.key_expansion = place;
-          add_ours(job, row, gpu_kernels_);
+          add_ours(job, row);
         }
       }
     }
   }
 
-  void add_ours(const FileRowJob& job, const Row& row, const KernelTable& kernels) {
-    const Check check = row.direction == Direction::decrypt ? Check::plaintext
-                        : job.format == "raw"               ? Check::raw
-                                                            : Check::undo;
+  void add_ours(const FileRowJob& job, const Row& row) {
+    const FileCheck check = row.direction == Direction::decrypt ? FileCheck::plaintext
+                            : job.format == "raw"               ? FileCheck::raw
+                                                                : FileCheck::undo;
     add(row, job, check, [&](const Row& r) {
       refuse(job, workspace_->bytes());
-      kernels.require(r.kernel);
+      require_kernel(r.kernel, r.device != "cpu");
       if (r.device != "cpu") refuse_serial(job.mode, *r.direction);
       if (is_pair(r.device) && !is_authenticated(job.format)) {
         throw Skip("it shares out segments, which this format does not have");
       }
-      auto tool = make_paraes(axes_.program, job, r);
-      auto checker = job.format == "openssl" ? make_openssl_enc(job)
-                                             : make_paraes(axes_.program, job, by_openssl());
-      return std::make_pair(std::move(tool), std::move(checker));
+      return std::make_pair(paraes_tool(job, r, axes_.program),
+                            job.format == "openssl"
+                                ? openssl_enc_tool(job)
+                                : paraes_tool(job, by_openssl(), axes_.program));
     });
   }
 
   // Formats that `openssl enc` does not have are checked by paraes with OpenSSL's AES.
   [[nodiscard]] static Row by_openssl() {
-    Row row;
-    row.kernel = "openssl";
-    row.threads = 0;
-    row.overlap = true;
-    return row;
+    return {.kernel = "openssl", .threads = 0, .overlap = true};
   }
 
   void add_rival(const FileRival& rival, const FileRowJob& job) {
     if (!has(axes_.rivals, rival.name)) return;
-    const std::vector<int> one = {1};
-    for (const int threads : rival.has_threads ? axes_.threads : one) {
+    for (const int threads : rival.has_threads ? axes_.threads : std::vector{1}) {
       add_rival(rival, job, threads);
     }
   }
@@ -156,18 +148,14 @@ class FilePlanner {
       }
       if (rival.copies) row.direction.reset();
       // Several formats may have the same closest job.
-      const std::string name =
-          row.rival + row.format + std::string(to_string(job.mode)) + std::to_string(job.key_bits) +
-          (row.direction ? std::string(to_string(*row.direction)) : "") + std::to_string(threads);
-      if (!rivals_added_.insert(name).second) continue;
-      const Check check = rival.copies || direction == Direction::decrypt ? Check::plaintext
-                          : rival.follows_job && job.format == "raw"      ? Check::raw
-                                                                          : Check::undo;
+      if (has(rivals_added_, row)) continue;
+      rivals_added_.push_back(row);
+      const FileCheck check = rival.copies || direction == Direction::decrypt ? FileCheck::plaintext
+                              : rival.follows_job && job.format == "raw"      ? FileCheck::raw
+                                                                              : FileCheck::undo;
       add(std::move(row), job, check, [&](const Row& r) {
         if (rival.follows_job) refuse(job, workspace_->bytes());
-        auto tool = rival.make(job, r, axes_.program);
-        auto checker = rival.make(job, r, axes_.program);
-        return std::make_pair(std::move(tool), std::move(checker));
+        return std::make_pair(rival.make(job, r, axes_.program), rival.make(job, r, axes_.program));
       });
     }
   }
@@ -175,11 +163,9 @@ class FilePlanner {
   const Axes& axes_;
   BenchPlan& plan_;
   GroupBuilder group_;
-  KernelTable cpu_kernels_{kernels(), "CPU"};
-  KernelTable gpu_kernels_{gpu_kernels(), "GPU"};
   std::vector<std::string> gpus_;  // those present
   std::shared_ptr<Workspace> workspace_;
-  std::set<std::string> rivals_added_;
+  std::vector<Row> rivals_added_;
 };
 
 }  // namespace
@@ -190,10 +176,8 @@ void plan_file(const Axes& axes, BenchPlan& plan) {
   skip_device_keys_of_cpu(axes, "file", plan);
   skip_openmp(axes, "file", "programs have their own threads: --executor is for memory scope",
               plan);
-  const std::vector<std::uint64_t> sizes =
-      axes.sizes.empty() ? std::vector<std::uint64_t>{64 << 20} : axes.sizes;
   plan.folder = workspace_root(axes.folder);
-  for (const std::uint64_t bytes : sizes) planner.plan(bytes);
+  for (const std::uint64_t bytes : sizes_or(axes, {64 << 20})) planner.plan(bytes);
 }
 
 }  // namespace paraes::bench

@@ -31,9 +31,7 @@ class MemoryPlanner {
     if (has(axes.devices, "cpu") || !axes.rivals_named) return;
     for (const MemoryRival& rival : memory_rivals()) {
       if (!wanted(rival)) continue;
-      Row row;
-      row.rival = rival.name;
-      plan.skipped.push_back({std::move(row), "it runs on the cpu: add cpu to --device"});
+      plan.skipped.push_back({{.rival = rival.name}, "it runs on the cpu: add cpu to --device"});
     }
   }
 
@@ -42,22 +40,14 @@ class MemoryPlanner {
     if (has(axes_.devices, "cpu")) plan_cpu(bytes);
     for (const std::string& device : gpus_) {
       if (!has_whole()) break;
-      for (const std::string& kernel : axes_.gpu_kernels) {
-        for (const unsigned threads : axes_.group_threads) {
-          for (const Axes::Tuning& tuning : axes_.gpu_tunings) {
-            plan_gpu(device, kernel, threads, tuning, bytes);
-          }
-        }
-      }
+      for (const GpuProgram& program : gpu_programs(axes_)) plan_gpu(device, program, bytes);
     }
     group_.finish();
   }
 
  private:
   // Whether there are rows of one message.
-  [[nodiscard]] bool has_whole() const {
-    return std::find(axes_.messages.begin(), axes_.messages.end(), 0) != axes_.messages.end();
-  }
+  [[nodiscard]] bool has_whole() const { return has(axes_.messages, 0U); }
 
   void skip_messages_on_gpus(BenchPlan& plan) const {
     if (axes_.messages == std::vector<std::uint64_t>{0}) return;
@@ -75,7 +65,7 @@ class MemoryPlanner {
   template <class Make>
   void add(Row row, const Job& job, Make make) {
     group_.add(std::move(row), [&](const Row& r) {
-      if (job.mode) refuse(job);
+      refuse(job);
       return make(r);
     });
   }
@@ -84,9 +74,7 @@ class MemoryPlanner {
     for (const int threads : axes_.threads) {
       // An arena for each number of threads, whose first touch places its pages near these threads.
       arena_ = std::make_shared<Arena>(bytes, threads);
-      for (const MemoryRival& rival : memory_rivals()) {
-        if (rival.copies && wanted(rival)) add_copy(rival, bytes, threads);
-      }
+      add_rivals({.bytes = bytes, .threads = threads});
       for (const Ports& ports : all_ports()) {
         if (has(axes_.rivals, ports.rival)) add_ports(ports, bytes, threads);
       }
@@ -104,15 +92,6 @@ class MemoryPlanner {
     return std::make_unique<MemoryCase>(row, job, std::move(implementation), arena_);
   }
 
-  void add_copy(const MemoryRival& rival, std::uint64_t bytes, int threads) {
-    Job job;
-    job.bytes = bytes;
-    job.threads = threads;
-    Row row = row_of(job);
-    row.rival = rival.name;
-    add(std::move(row), job, [&](const Row& r) { return on_cpu(r, job, rival.make(job)); });
-  }
-
   void add_ports(const Ports& ports, std::uint64_t bytes, int threads) {
     for (const int bits : axes_.key_bits) {
       const Job job{Mode::ecb, bits, Direction::encrypt, 0, bytes, threads, false};
@@ -120,7 +99,7 @@ class MemoryPlanner {
       row.rival = ports.rival;
       row.cache = "warm";
       add(std::move(row), job, [&](const Row& r) {
-        cpu_kernels_.require(std::string(ports.kernel));
+        require_kernel(std::string(ports.kernel), false);
         return make_ports(r, job, ports);
       });
     }
@@ -139,8 +118,13 @@ class MemoryPlanner {
         add_ours(row, job);
       }
     }
+    add_rivals(job);
+  }
+
+  // Copies have no mode; the other rivals compute one.
+  void add_rivals(const Job& job) {
     for (const MemoryRival& rival : memory_rivals()) {
-      if (rival.copies || !wanted(rival)) continue;
+      if (rival.copies == job.mode.has_value() || !wanted(rival)) continue;
       Row row = row_of(job);
       row.rival = rival.name;
       add(std::move(row), job, [&](const Row& r) { return on_cpu(r, job, rival.make(job)); });
@@ -149,7 +133,7 @@ class MemoryPlanner {
 
   void add_ours(const Row& row, const Job& job) {
     add(row, job, [&](const Row& r) -> std::unique_ptr<Case> {
-      cpu_kernels_.require(r.kernel);
+      require_kernel(r.kernel, false);
       if (job.mode == Mode::cbc && job.direction == Direction::encrypt && job.threads > 1) {
         throw Skip("CBC encryption is serial");
       }
@@ -159,25 +143,19 @@ class MemoryPlanner {
     });
   }
 
-  void plan_gpu(const std::string& device, const std::string& kernel, unsigned group_threads,
-                const Axes::Tuning& tuning, std::uint64_t bytes) {
+  void plan_gpu(const std::string& device, const GpuProgram& program, std::uint64_t bytes) {
     gpu::PoolOptions options;
-    gpu::apply(tuning.meaning, options);
-    options.variant.group_threads = group_threads;
-    const auto arena = std::make_shared<DeviceMemoryArena>(device, kernel, options.variant, bytes);
+    gpu::apply(program.tuning.meaning, options);
+    options.variant.group_threads = program.group_threads;
+    const auto arena =
+        std::make_shared<DeviceMemoryArena>(device, program.kernel, options.variant, bytes);
     each_job(axes_, bytes, 1, [&](const Job& job) {
       for (const std::string& place : axes_.key_expansions) {
-        Row row = row_of(job);
-        row.device = device;
-        row.kernel = kernel;
-        row.threads = 0;
-        row.key_expansion = place;
-        if (group_threads != 0) row.group_threads = group_threads;
-        row.gpu_tuning = tuning.text;
+        Row row = on_gpu(row_of(job), device, program, place);
         row.cache.clear();  // the size of a GPU's cache is not known
         if (job.mode == Mode::gcm) row.messages = segments(bytes);
         add(std::move(row), job, [&](const Row& r) {
-          gpu_kernels_.require(kernel);
+          require_kernel(program.kernel, true);
           refuse_serial(*job.mode, job.direction);
           refuse_device_memory(job);
           const auto expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
@@ -189,8 +167,6 @@ class MemoryPlanner {
 
   const Axes& axes_;
   GroupBuilder group_;
-  KernelTable cpu_kernels_{kernels(), "CPU"};
-  KernelTable gpu_kernels_{gpu_kernels(), "GPU"};
   std::vector<std::string> gpus_;  // those present
   std::shared_ptr<Arena> arena_;
 };
@@ -200,9 +176,7 @@ class MemoryPlanner {
 void plan_memory(const Axes& axes, BenchPlan& plan) {
   MemoryPlanner planner(axes, plan);
   skip_device_keys_of_cpu(axes, "memory", plan);
-  const std::vector<std::uint64_t> sizes =
-      axes.sizes.empty() ? std::vector<std::uint64_t>{16 << 10, 1 << 20} : axes.sizes;
-  for (const std::uint64_t bytes : sizes) planner.plan(bytes);
+  for (const std::uint64_t bytes : sizes_or(axes, {16 << 10, 1 << 20})) planner.plan(bytes);
 }
 
 }  // namespace paraes::bench

@@ -1,6 +1,5 @@
 #include "bench/suites/suite_rows.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "bench/memory/openmp.hpp"
@@ -13,17 +12,14 @@
 namespace paraes::bench {
 
 Row row_of(const Job& job) {
-  Row row;
-  row.mode = job.mode;
+  Row row = {
+      .mode = job.mode, .threads = job.threads, .bytes = job.bytes, .in_place = job.in_place};
   if (job.mode) {
     row.key_bits = job.key_bits;
     row.direction = job.direction;
     row.key_expansion = "host";
   }
-  row.threads = job.threads;
   if (job.threads > 1) row.executor = own_threads;
-  row.bytes = job.bytes;
-  row.in_place = job.in_place;
   // Warm if all that a call touches fits in the last-level cache at once.
   std::uint64_t touched = (job.in_place ? 1 : 2) * buffer_bytes(job);
   if (job.message != 0) {
@@ -71,15 +67,13 @@ void refuse_serial(Mode mode, Direction direction) {
 }
 
 Row row_of(const FileRowJob& job, Direction direction, std::uint64_t bytes) {
-  Row row;
-  row.scope = "file";
-  row.format = job.format;
-  row.mode = job.mode;
-  row.key_bits = job.key_bits;
-  row.direction = direction;
-  row.bytes = bytes;
-  row.key_expansion = "host";
-  return row;
+  return {.mode = job.mode,
+          .key_bits = job.key_bits,
+          .direction = direction,
+          .bytes = bytes,
+          .scope = "file",
+          .format = job.format,
+          .key_expansion = "host"};
 }
 
 bool is_authenticated(const std::string& format) { return format != "raw" && format != "openssl"; }
@@ -110,29 +104,47 @@ void GroupBuilder::finish() {
   if (!group_.empty()) plan_.groups.push_back(std::exchange(group_, {}));
 }
 
-KernelTable::KernelTable(const std::vector<KernelInfo>& list, std::string kind)
-    : kind_(std::move(kind)) {
-  for (const KernelInfo& info : list) infos_.emplace(info.name, info);
+void require_kernel(const std::string& name, bool on_gpu) {
+  for (const KernelInfo& info : on_gpu ? gpu_kernels() : kernels()) {
+    if (info.name != name) continue;
+    if (!info.available) throw Skip(info.reason);
+    return;
+  }
+  throw Skip(std::string("no ") + (on_gpu ? "GPU" : "CPU") + " kernel has this name");
 }
 
-void KernelTable::require(const std::string& name) const {
-  const auto found = infos_.find(name);
-  if (found == infos_.end()) throw Skip("no " + kind_ + " kernel has this name");
-  if (!found->second.available) throw Skip(found->second.reason);
+std::vector<std::uint64_t> sizes_or(const Axes& axes, std::vector<std::uint64_t> defaults) {
+  return axes.sizes.empty() ? std::move(defaults) : axes.sizes;
 }
 
-bool has(const std::vector<std::string>& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+std::vector<GpuProgram> gpu_programs(const Axes& axes) {
+  std::vector<GpuProgram> programs;
+  for (const std::string& kernel : axes.gpu_kernels) {
+    for (const unsigned threads : axes.group_threads) {
+      for (const Axes::Tuning& tuning : axes.gpu_tunings) {
+        programs.push_back({kernel, threads, tuning});
+      }
+    }
+  }
+  return programs;
+}
+
+Row on_gpu(Row row, const std::string& device, const GpuProgram& program,
+           const std::string& key_expansion) {
+  row.device = device;
+  row.kernel = program.kernel;
+  row.threads = 0;
+  row.key_expansion = key_expansion;
+  if (program.group_threads != 0) row.group_threads = program.group_threads;
+  row.gpu_tuning = program.tuning.text;
+  return row;
 }
 
 void skip_device(BenchPlan& plan, const std::string& device, const std::string& scope,
                  const std::string& reason) {
-  Row row;
-  row.device = device;
-  row.scope = scope;
-  row.threads = device == "cpu" ? 1 : 0;
-  row.cache.clear();
-  plan.skipped.push_back({std::move(row), reason});
+  plan.skipped.push_back(
+      {{.device = device, .threads = device == "cpu" ? 1 : 0, .scope = scope, .cache = ""},
+       reason});
 }
 
 bool is_pair(const std::string& device) {
@@ -161,30 +173,21 @@ std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope
 void skip_openmp(const Axes& axes, const std::string& scope, const std::string& reason,
                  BenchPlan& plan) {
   if (!has(axes.devices, "cpu") || !has(axes.executors, openmp)) return;
-  Row row;
-  row.scope = scope;
-  row.executor = openmp;
-  plan.skipped.push_back({std::move(row), reason});
+  plan.skipped.push_back({{.executor = std::string(openmp), .scope = scope}, reason});
 }
 
 bool skip_without_gcm(const Axes& axes, const std::string& format, BenchPlan& plan) {
-  const bool has_gcm =
-      std::find(axes.modes.begin(), axes.modes.end(), Mode::gcm) != axes.modes.end();
-  if (has_gcm || !is_authenticated(format)) return false;
-  Row row;
-  row.scope = "file";
-  row.format = format;
+  if (has(axes.modes, Mode::gcm) || !is_authenticated(format)) return false;
   plan.skipped.push_back(
-      {std::move(row), "--format " + format + " has only GCM: other modes go with --format raw"});
+      {{.scope = "file", .format = format},
+       "--format " + format + " has only GCM: other modes go with --format raw"});
   return true;
 }
 
 void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, BenchPlan& plan) {
   if (!has(axes.devices, "cpu") || !has(axes.key_expansions, "device")) return;
-  Row row;
-  row.scope = scope;
-  row.key_expansion = "device";
-  plan.skipped.push_back({std::move(row), "the cpu expands keys itself: use --key-expansion host"});
+  plan.skipped.push_back({{.scope = scope, .key_expansion = "device"},
+                          "the cpu expands keys itself: use --key-expansion host"});
 }
 
 }  // namespace paraes::bench

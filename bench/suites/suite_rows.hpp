@@ -1,7 +1,6 @@
 // Helpers that the suites share.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "bench/axes.hpp"
 #include "bench/file/tools.hpp"
 #include "bench/harness/case.hpp"
+#include "bench/lists.hpp"
 #include "bench/memory/job.hpp"
 #include "paraes/kernels.hpp"
 
@@ -87,19 +87,24 @@ class GroupBuilder {
 // Throws Skip for CBC encryption, which cannot run on a GPU because it is serial.
 void refuse_serial(Mode mode, Direction direction);
 
-// The kernels of the CPU, or of GPUs, by name.
-class KernelTable {
- public:
-  explicit KernelTable(const std::vector<KernelInfo>& list, std::string kind);
-  // Throws Skip if there is no such kernel or this machine cannot run it.
-  void require(const std::string& name) const;
+// Throws Skip if the CPU, or GPUs, have no kernel of this name, or this machine cannot run it.
+void require_kernel(const std::string& name, bool on_gpu);
 
- private:
-  std::map<std::string, KernelInfo, std::less<>> infos_;
-  std::string kind_;
+// The sizes of the axes, or these.
+[[nodiscard]] std::vector<std::uint64_t> sizes_or(const Axes& axes,
+                                                  std::vector<std::uint64_t> defaults);
+
+// A kernel of GPUs, and what the axes say about its launches.
+struct GpuProgram {
+  std::string kernel;
+  unsigned group_threads;  // 0: the kernel's own number
+  Axes::Tuning tuning;
 };
+[[nodiscard]] std::vector<GpuProgram> gpu_programs(const Axes& axes);
 
-[[nodiscard]] bool has(const std::vector<std::string>& list, std::string_view word);
+// The row on a GPU.
+[[nodiscard]] Row on_gpu(Row row, const std::string& device, const GpuProgram& program,
+                         const std::string& key_expansion);
 
 // Lists a device in a scope as skipped.
 void skip_device(BenchPlan& plan, const std::string& device, const std::string& scope,

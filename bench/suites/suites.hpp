@@ -1,5 +1,5 @@
 // Suites turn axes into a plan. Each scope has one file. To add a suite, add a file and a line in
-// make_plan().
+// make_plan() (bench/bench.cpp).
 #pragma once
 
 #include "bench/axes.hpp"

@@ -23,59 +23,48 @@ class TransferPlanner {
     arena_ = std::make_shared<Arena>(bytes, 1);
     for (const std::string& device : gpus_) {
       if (has(axes_.rivals, pinned_copy_name)) add_copy(device, bytes);
-      for (const std::string& kernel : axes_.gpu_kernels) {
-        for (const unsigned threads : axes_.group_threads) {
-          for (const Axes::Tuning& tuning : axes_.gpu_tunings) {
-            each_job(axes_, bytes, 1,
-                     [&](const Job& job) { add_job(device, kernel, threads, tuning, job); });
-          }
-        }
+      for (const GpuProgram& program : gpu_programs(axes_)) {
+        each_job(axes_, bytes, 1, [&](const Job& job) { add_job(device, program, job); });
       }
     }
     group_.finish();
   }
 
  private:
-  [[nodiscard]] Row transfer_row(const Job& job, const std::string& device) const {
+  // Of a copy or a job.
+  [[nodiscard]] Row transfer_row(const Job& job) const {
     Row row = row_of(job);
     row.scope = "transfer";
-    row.device = device;
-    row.threads = 0;
     row.overlap = axes_.overlap;
     return row;
   }
 
   void add_copy(const std::string& device, std::uint64_t bytes) {
-    Job job;
-    job.bytes = bytes;
-    Row row = transfer_row(job, device);
+    Row row = transfer_row({.bytes = bytes});
+    row.device = device;
+    row.threads = 0;
     row.rival = pinned_copy_name;
     group_.add(std::move(row), [](const Row& r) { return make_pinned_copy(r); });
   }
 
-  void add_job(const std::string& device, const std::string& kernel, unsigned group_threads,
-               const Axes::Tuning& tuning, const Job& job) {
+  void add_job(const std::string& device, const GpuProgram& program, const Job& job) {
     for (const std::string& transfer : axes_.transfers) {
       for (const std::string& place : axes_.key_expansions) {
-        Row row = transfer_row(job, device);
-        row.kernel = kernel;
+        Row row = on_gpu(transfer_row(job), device, program, place);
         row.transfer = transfer;
-        row.key_expansion = place;
-        if (group_threads != 0) row.group_threads = group_threads;
-        row.gpu_tuning = tuning.text;
         group_.add(std::move(row), [&](const Row& r) {
           refuse(job);
-          kernels_.require(kernel);
+          require_kernel(program.kernel, true);
           refuse_serial(*job.mode, job.direction);
           Execution execution;
-          execution.kernel = kernel;
+          execution.kernel = program.kernel;
           execution.device = device;
           execution.transfer = transfer == "mapped" ? Transfer::mapped : Transfer::staged;
           execution.key_expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
-          execution.group_threads = group_threads;
-          execution.gpu_tuning = tuning.meaning;
+          execution.group_threads = program.group_threads;
+          execution.gpu_tuning = program.tuning.meaning;
           execution.overlap = axes_.overlap;
-          return std::make_unique<TransferCase>(r, job, arena_, execution);
+          return make_transfer(r, job, arena_, execution);
         });
       }
     }
@@ -83,7 +72,6 @@ class TransferPlanner {
 
   const Axes& axes_;
   GroupBuilder group_;
-  KernelTable kernels_{gpu_kernels(), "GPU"};
   std::vector<std::string> gpus_;  // those present
   std::shared_ptr<Arena> arena_;
 };
@@ -92,9 +80,7 @@ class TransferPlanner {
 
 void plan_transfer(const Axes& axes, BenchPlan& plan) {
   TransferPlanner planner(axes, plan);
-  const std::vector<std::uint64_t> sizes =
-      axes.sizes.empty() ? std::vector<std::uint64_t>{1 << 20, 64 << 20} : axes.sizes;
-  for (const std::uint64_t bytes : sizes) planner.plan(bytes);
+  for (const std::uint64_t bytes : sizes_or(axes, {1 << 20, 64 << 20})) planner.plan(bytes);
 }
 
 }  // namespace paraes::bench

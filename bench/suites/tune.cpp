@@ -57,15 +57,16 @@ class Tuning {
       : options_(options), progress_(progress), random_(random_seed()) {}
 
   Tuned run() {
-    for (const std::string& device : options_.devices) add_kernels(device);
-    for (const std::string& device : options_.devices) measure_start(device);
-    start_ = Clock::now();
-    for (pass_ = 0; pass_ < passes; ++pass_) {
-      for (const std::uint64_t bytes : options_.sizes) measure_size(bytes);
+    const NoteSignals notes;
+    try {
+      measure_all();
+    } catch (const Interrupted& interrupted) {
+      tuned_.signal = interrupted.signal;
+      return std::move(tuned_);
     }
     for (const auto& [row, passes_of_row] : measured_) add_rate(row, passes_of_row);
-    std::erase_if(tuned_.skipped, [&](const Skipped& skipped) {
-      return measured_.count({name_of(skipped.row), skipped.row.bytes}) != 0;
+    std::erase_if(tuned_.unmeasured, [&](const Unmeasured& one) {
+      return measured_.count({{one.device, one.kernel, one.gpu_tuning}, one.bytes}) != 0;
     });
     std::stable_sort(tuned_.rates.begin(), tuned_.rates.end(), [](const Rate& a, const Rate& b) {
       return std::tie(a.device, a.kernel, a.gpu_tuning) <
@@ -80,10 +81,7 @@ class Tuning {
     std::string kernel;
     std::string tuning = {};
 
-    bool operator==(const Name&) const = default;
-    bool operator<(const Name& other) const {
-      return std::tie(device, kernel, tuning) < std::tie(other.device, other.kernel, other.tuning);
-    }
+    auto operator<=>(const Name&) const = default;
   };
   static Name name_of(const Row& row) { return {row.device, row.kernel, row.gpu_tuning}; }
 
@@ -93,6 +91,19 @@ class Tuning {
     double median_ns = 0;
     Interval ns;
   };
+
+  void measure_all() {
+    for (const std::string& device : options_.devices) add_kernels(device);
+    for (const std::string& device : options_.devices) measure_start(device);
+    start_ = Clock::now();
+    for (pass_ = 0; pass_ < passes; ++pass_) {
+      for (const std::uint64_t bytes : options_.sizes) measure_size(bytes);
+    }
+  }
+
+  void leave_out(const Name& name, std::uint64_t bytes, const std::string& reason) {
+    tuned_.unmeasured.push_back({name.device, name.kernel, name.tuning, bytes, reason});
+  }
 
   // Until the end of this pass.
   [[nodiscard]] double left() const {
@@ -109,12 +120,12 @@ class Tuning {
       medians.push_back(pass.median_ns);
       ns = {std::min(ns.low, pass.ns.low), std::max(ns.high, pass.ns.high)};
     }
-    tuned_.rates.push_back({name.device,
-                            name.kernel,
-                            name.tuning,
-                            bytes,
-                            rate_of(median_of(std::move(medians))),
-                            {rate_of(ns.high), rate_of(ns.low)}});
+    tuned_.rates.push_back(
+        {name.device,
+         name.kernel,
+         name.tuning,
+         bytes,
+         {rate_of(median_of(std::move(medians))), rate_of(ns.high), rate_of(ns.low)}});
   }
 
   void add_kernels(const std::string& device) {
@@ -148,13 +159,11 @@ class Tuning {
   }
 
   [[nodiscard]] static Row row_of(const Name& name, std::uint64_t bytes) {
-    Row row;
-    row.device = name.device;
-    row.kernel = name.kernel;
-    row.gpu_tuning = name.tuning;
-    row.bytes = bytes;
-    row.threads = name.device == "cpu" ? available_cores() : 0;
-    return row;
+    return {.device = name.device,
+            .kernel = name.kernel,
+            .threads = name.device == "cpu" ? available_cores() : 0,
+            .bytes = bytes,
+            .gpu_tuning = name.tuning};
   }
 
   // Times whole executions, because every command waits for the start of the device's driver.
@@ -184,21 +193,14 @@ class Tuning {
       const Clock::time_point start = Clock::now();
       const ChildResult child = run_child(command);
       if (child.status != 0) {
-        tuned_.skipped.push_back({row_of({device, ""}, 0), child.output});
-        drop(device);
-        break;
+        leave_out({device, ""}, 0, child.output);
+        std::erase_if(names_, [&](const Name& name) { return name.device == device; });
+        return;
       }
       if (i != 0) times.push_back(seconds_since(start));
     }
-    workspace.release();
-    if (times.size() < samples) return;
-    tuned_.starts.push_back({device, median_of(times), median_interval(times)});
-  }
-
-  void drop(const std::string& device) {
-    names_.erase(std::remove_if(names_.begin(), names_.end(),
-                                [&](const Name& name) { return name.device == device; }),
-                 names_.end());
+    const Interval interval = median_interval(times);
+    tuned_.starts.push_back({device, {median_of(times), interval.low, interval.high}});
   }
 
   // The kernels that can be measured at this size in the time that is left. Tunings are left out
@@ -225,7 +227,7 @@ class Tuning {
           });
       sum -= cost(*slowest);
       if (pass_ == 0 && slowest->tuning.empty()) {
-        tuned_.skipped.push_back({row_of(*slowest, bytes), "not enough time (use --seconds)"});
+        leave_out(*slowest, bytes, "not enough time (use --seconds)");
       }
       list.erase(slowest);
     }
@@ -233,11 +235,11 @@ class Tuning {
   }
 
   void measure_size(std::uint64_t bytes) {
-    const auto arena = std::make_shared<Arena>(SealCase::arena_bytes(bytes), available_cores());
+    const auto arena = std::make_shared<Arena>(sealed_bytes(bytes), available_cores());
     Group group;
     for (const Name& name : affordable(bytes)) {
       const GpuTuning tuning = name.tuning.empty() ? GpuTuning{} : tunings_[name.tuning];
-      group.push_back(std::make_unique<SealCase>(row_of(name, bytes), arena, tuning));
+      group.push_back(make_seal(row_of(name, bytes), arena, tuning));
     }
     Settings settings;
     settings.samples = samples;
@@ -248,27 +250,26 @@ class Tuning {
           progress_(row.device + ", " + row.kernel);
         });
     for (const Result& result : outcome.results) {
-      const Row& row = result.row;
+      const Name name = name_of(result.row);
       if (!result.verified) {
-        if (!row.gpu_tuning.empty()) {
-          std::erase(names_, name_of(row));
-          std::erase_if(measured_,
-                        [&](const auto& one) { return one.first.first == name_of(row); });
-          tuned_.skipped.push_back({row, "its result is wrong: please report it"});
-          continue;
+        if (name.tuning.empty()) {
+          throw Error("kernel " + name.kernel + " on " + name.device +
+                      " fails: " + (result.error.empty() ? "its result is wrong" : result.error));
         }
-        throw Error("kernel " + row.kernel + " on " + row.device +
-                    " fails: " + (result.error.empty() ? "its result is wrong" : result.error));
+        std::erase(names_, name);
+        std::erase_if(measured_, [&](const auto& one) { return one.first.first == name; });
+        leave_out(name, bytes, "its result is wrong: please report it");
+        continue;
       }
-      const Name name = name_of(row);
       const double median = result.statistics.median;
       measured_[{name, bytes}].push_back({median, median_interval(result.samples_ns)});
       last_rates_[name] = static_cast<double>(bytes) * 1e9 / median;
     }
-    for (Skipped& skipped : outcome.skipped) {
-      std::erase(names_, name_of(skipped.row));
+    for (const Skipped& skipped : outcome.skipped) {
+      const Name name = name_of(skipped.row);
+      std::erase(names_, name);
       // What a GPU cannot have is no choice.
-      if (skipped.row.gpu_tuning.empty()) tuned_.skipped.push_back(std::move(skipped));
+      if (name.tuning.empty()) leave_out(name, bytes, skipped.reason);
     }
   }
 

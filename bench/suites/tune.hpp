@@ -7,10 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/harness/case.hpp"
-#include "bench/harness/statistics.hpp"
-#include "paraes/devices.hpp"
-
 namespace paraes::bench {
 
 struct TuneOptions {
@@ -23,32 +19,47 @@ struct TuneOptions {
   std::uint64_t least_tuned_bytes = std::uint64_t{16} << 20;
 };
 
+// A number, and the interval that contains its true median with a probability of at least 95 %.
+struct Measured {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+};
+
 struct Rate {
   std::string device;
   std::string kernel;
-  std::string gpu_tuning;       // as text_of() writes it; empty: paraes's own choice
-  std::uint64_t bytes = 0;      // of plaintext
-  double bytes_per_second = 0;  // from the median
-  Interval interval;            // of bytes_per_second, see median_interval
+  std::string gpu_tuning;   // as text_of() writes it; empty: paraes's own choice
+  std::uint64_t bytes = 0;  // of plaintext
+  Measured bytes_per_second;
 };
 
 // The time of one execution of the program on a file of 16 bytes, from start to exit.
 struct Start {
   std::string device;
-  double seconds = 0;  // median
-  Interval interval;
+  Measured seconds;
+};
+
+// What was not measured: a kernel at a size, or at all (0 bytes).
+struct Unmeasured {
+  std::string device;
+  std::string kernel;
+  std::string gpu_tuning;
+  std::uint64_t bytes = 0;
+  std::string reason;
 };
 
 struct Tuned {
   std::vector<Rate> rates;  // by device and kernel, sizes ascending
   std::vector<Start> starts;
-  std::vector<Skipped> skipped;
+  std::vector<Unmeasured> unmeasured;
+  int signal = 0;  // that ended it, and then the rest is not complete; 0: none
 };
 
 // Measures AES-256 in segments from memory to memory, on all cores or through a GPU and back, with
 // every kernel that is available, at as many sizes as the time allows; on GPUs also the fast
 // kernels with other tunings, for large messages. The samples of one size are interleaved. Throws
-// Error if a result is wrong, and Interrupted after a signal.
+// Error if a result is wrong.
 [[nodiscard]] Tuned tune(const TuneOptions& options,
                          const std::function<void(const std::string& what)>& progress);
 

@@ -1,4 +1,5 @@
-// The processor's counters: how many cycles, instructions and cache misses some work took.
+// The processor's counters: how many cycles, instructions and cache misses some work took, and how
+// much energy.
 #pragma once
 
 #include <cstdint>
@@ -59,5 +60,9 @@ class Counters {
   std::vector<Event> events_;
   std::string reason_;
 };
+
+// Opens a counter (perf_event_open) of the energy of the processors of one package, `cpu` among
+// them. Returns a descriptor, or -1 if the system has no such counters or does not allow it.
+[[nodiscard]] int open_energy_counter(std::uint32_t type, std::uint64_t config, int cpu) noexcept;
 
 }  // namespace paraes::bench

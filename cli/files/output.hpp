@@ -8,7 +8,6 @@
 
 #include "cli/files/file_context.hpp"
 #include "cli/files/file_job.hpp"
-#include "cli/streams/input.hpp"
 #include "cli/terminal/signals.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/io.hpp"

@@ -7,7 +7,6 @@
 #include "cli/plan/message.hpp"
 #include "cli/plan/named_descriptors.hpp"
 #include "cli/plan/secrets.hpp"
-#include "cli/terminal/progress.hpp"
 #include "cli/words/choices.hpp"
 #include "paraes/error.hpp"
 

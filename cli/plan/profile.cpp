@@ -16,7 +16,7 @@
 #include <tuple>
 #include <utility>
 
-#include "bench/axes.hpp"
+#include "bench/bench.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/words/json_input.hpp"
 #include "cli/words/numbers.hpp"

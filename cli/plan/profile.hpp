@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/harness/statistics.hpp"
 #include "cli/plan/plan.hpp"
 #include "paraes/error.hpp"
 
@@ -15,7 +14,10 @@ namespace paraes::cli {
 // The measurements of `tune`. Intervals contain the true median with a probability of at least
 // 95 %.
 struct Profile {
-  using Interval = bench::Interval;
+  struct Interval {
+    double low = 0;
+    double high = 0;
+  };
   struct Device {
     std::string id;
     std::string name;

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "cli/words/choices.hpp"
+
 namespace paraes::cli {
 
 Reporting plan_reporting(const CryptOptions& options, const std::vector<std::string>& inputs,

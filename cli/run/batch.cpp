@@ -10,12 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments/options.hpp"
 #include "cli/files/inputs.hpp"
 #include "cli/files/output.hpp"
 #include "cli/plan/profile.hpp"
 #include "cli/plan/secrets.hpp"
 #include "cli/run/ending.hpp"
 #include "cli/run/file_processor.hpp"
+#include "cli/run/report.hpp"
 #include "cli/run/results.hpp"
 #include "cli/run/run_context.hpp"
 #include "cli/run/summary.hpp"

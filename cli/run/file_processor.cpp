@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "cli/arguments/options.hpp"
 #include "cli/files/removal.hpp"
 #include "cli/run/file_task.hpp"
 #include "cli/run/rekey_task.hpp"

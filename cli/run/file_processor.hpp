@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/files/inputs.hpp"
+#include "cli/plan/plan.hpp"
 #include "cli/run/results.hpp"
 #include "cli/run/run_context.hpp"
 #include "cli/run/small_file_task.hpp"

@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "cli/terminal/messages.hpp"
+#include "cli/words/choices.hpp"
+#include "cli/words/errors.hpp"
 
 namespace paraes::cli {
 

@@ -14,6 +14,7 @@
 #include "cli/run/report.hpp"
 #include "cli/terminal/clock.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/words/errors.hpp"
 
 namespace paraes::cli {
 

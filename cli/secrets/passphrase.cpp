@@ -15,11 +15,11 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/harness/status_line.hpp"
 #include "cli/secrets/keys.hpp"
 #include "cli/secrets/secret_command.hpp"
 #include "cli/streams/input.hpp"
 #include "cli/terminal/signals.hpp"
+#include "cli/terminal/status_line.hpp"
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
@@ -137,7 +137,7 @@ Raw ask(int terminal, const char* prompt) {
     silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
     silent.c_lflag |= ECHONL | ICANON | ISIG;
     if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) fail("cannot turn off the terminal's echo");
-    const bench::PromptShown shown(prompt);
+    const PromptShown shown(prompt);
     print_on(terminal, prompt);
     while (!ended && n < line.size()) {
       const ssize_t got = read(terminal, line.data() + n, line.size() - n);

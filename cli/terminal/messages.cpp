@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <new>
 
-#include "bench/harness/status_line.hpp"
+#include "cli/terminal/status_line.hpp"
 #include "cli/words/errors.hpp"
 #include "paraes/io.hpp"
 
@@ -67,7 +67,7 @@ std::string printable(std::string_view text) {
 void say(std::string_view text) {
   const std::string line = "paraes: " + printable(text) + "\n";
   // Errors are ignored: if standard error is closed, there is nowhere to report them.
-  static_cast<void>(bench::write_lines(stderr, line));
+  static_cast<void>(write_lines(stderr, line));
 }
 
 int say_error(const std::exception& error) {
@@ -77,7 +77,7 @@ int say_error(const std::exception& error) {
     say(error_text(error));
     return status;
   } catch (const std::bad_alloc&) {  // none for the text either
-    bench::write_in_handler("paraes: out of memory\n");
+    write_in_handler("paraes: out of memory\n");
     return exit_failed;
   }
 }
@@ -90,7 +90,7 @@ void print_line(std::FILE* stream, std::string_view text) {
     if (end == std::string_view::npos) break;
     text.remove_prefix(end + 1);
   }
-  if (bench::write_lines(stream, shown)) return;
+  if (write_lines(stream, shown)) return;
   throw io_error(stream == stdout ? "standard output" : "standard error", "write", errno);
 }
 

@@ -151,7 +151,7 @@ extern "C" void print_progress(int) {
     }
   }
   line << "\n";
-  bench::write_in_handler(line.text());
+  write_in_handler(line.text());
   errno = saved;
 }
 
@@ -191,7 +191,7 @@ std::string fitting(std::vector<Part> parts, std::size_t columns) {
   for (;;) {
     std::string line;
     for (const Part& part : parts) line += (line.empty() ? "" : part.separator) + part.text;
-    if (bench::columns_of(line) <= columns || parts.size() <= 1) {
+    if (columns_of(line) <= columns || parts.size() <= 1) {
       return line.erase(0, line.find_first_not_of(' '));
     }
     parts.erase(std::min_element(parts.begin(), parts.end(), [](const Part& a, const Part& b) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "bench/harness/status_line.hpp"
+#include "cli/terminal/status_line.hpp"
 
 namespace paraes::cli {
 
@@ -86,7 +86,7 @@ class Progress {
 
   const Bar bar_;
   const std::optional<std::uint64_t> total_;
-  bench::StatusLine line_;
+  StatusLine line_;
   bool shown_ = false;  // whether the transfer has been shown, not only the key's derivation
   bool stop_ = false;
   std::condition_variable stopped_;

@@ -13,7 +13,7 @@
 #include <new>
 #include <utility>
 
-#include "bench/harness/status_line.hpp"
+#include "cli/terminal/status_line.hpp"
 #include "cli/words/errors.hpp"
 
 namespace paraes::cli {
@@ -54,7 +54,7 @@ void clean_up() noexcept {
 // thread, and on a thread that it does not know yet it writes a warning to standard error.
 extern "C" [[gnu::no_sanitize_address]] void end_process(int number) {
   clean_up();
-  bench::write_in_handler("");
+  write_in_handler("");
   _exit(128 + number);
 }
 
@@ -73,7 +73,7 @@ bool is_out_of_memory(const std::exception_ptr& error) noexcept {
 void end_unless_caught() {
   if (!is_out_of_memory(std::current_exception())) usual_end();
   clean_up();
-  bench::write_in_handler("paraes: out of memory\n");
+  write_in_handler("paraes: out of memory\n");
   _exit(exit_failed);
 }
 

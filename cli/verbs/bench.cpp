@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -9,10 +10,9 @@
 #include <utility>
 
 #include "bench/bench.hpp"
-#include "bench/harness/random.hpp"
 #include "cli/arguments/number_flags.hpp"
-#include "cli/plan/plan.hpp"
 #include "cli/terminal/messages.hpp"
+#include "cli/terminal/status_line.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "cli/words/numbers.hpp"
 #include "cli/words/sizes.hpp"
@@ -25,10 +25,7 @@ namespace {
 struct Flags {
   bench::AxisTexts axes;
   bench::Options options;
-  std::optional<unsigned> samples;  // --quick sets another default
-  bool quick = false;
   bool no_overlap = false;
-  std::string folder;
 };
 
 constexpr const char* description = R"(
@@ -54,18 +51,24 @@ void check_machine(const std::string& name) {
 }
 
 int bench_verb(Flags flags, const CLI::App& verb, const BenchOverrides& overrides) {
+  bench::Options& options = flags.options;
   // A bare --in-place means yes.
   if (verb.count("--in-place") > 0 && flags.axes.in_place.empty()) flags.axes.in_place = "yes";
-  if (verb.count("--seed") == 0) flags.options.seed = bench::random_seed();
-  if (verb.count("--machine") > 0) check_machine(flags.options.machine);
-  if (flags.quick) bench::make_quick(flags.axes, flags.options);
-  if (flags.samples) flags.options.settings.samples = *flags.samples;
-  bench::Axes axes = bench::parse_axes(flags.axes, {parse_size, parse_number});
-  axes.overlap = !flags.no_overlap;
-  axes.folder = flags.folder;
-  axes.program = system::executable_path();
-  if (overrides.run) return overrides.run(axes, flags.options);
-  return bench::run(bench::make_plan(axes), flags.options, stdout, stderr);
+  if (verb.count("--machine") > 0) check_machine(options.machine);
+  options.overlap = !flags.no_overlap;
+  options.program = system::executable_path();
+  StatusLine line(STDERR_FILENO);
+  if (isatty(STDERR_FILENO) != 0) {
+    options.progress = [&line](const std::string& text) {
+      if (text.empty()) {
+        line.remove();
+      } else if (line.is_due()) {
+        line.draw(text);
+      }
+    };
+  }
+  return bench::run(std::move(flags.axes), std::move(options), {parse_size, parse_number},
+                    overrides.run);
 }
 
 }  // namespace
@@ -75,11 +78,11 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
       app.add_subcommand("bench", "Measures kernels, and other implementations beside them.");
   auto flags = std::make_shared<Flags>();
   bench::AxisTexts& axes = flags->axes;
-  bench::Settings& settings = flags->options.settings;
+  bench::Options& options = flags->options;
 
-  const char* group = bench_axes_group;
+  verb->option_defaults()->group(bench_axes_group);
   const auto axis = [&](const char* name, std::string& text, std::string values, const char* help) {
-    return verb->add_option(name, text, help)->type_name(std::move(values))->group(group);
+    return verb->add_option(name, text, help)->type_name(std::move(values));
   };
   const auto words = [](const char* name) {
     return fmt::format("{}", fmt::join(bench::axis_words(name), ","));
@@ -125,8 +128,7 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
           "(ttable), groups=N (in a multiprocessor), ghash=tensor or ghash=scalar (without "
           "tensor cores). May be given several times (default: paraes's own choice).")
       ->type_name("NAME=N,...")
-      ->allow_extra_args(false)
-      ->group(group);
+      ->allow_extra_args(false);
   axis("--transfer", axes.transfer, words("--transfer"),
        "How data gets to a GPU (default: staged).");
   axis("--rivals", axes.rivals, "NAME,...",
@@ -140,48 +142,36 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
                      "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "
                      "be given several times. docs/benchmarking.md has an example.")
         ->type_name("NAME=FILE")
-        ->allow_extra_args(false)
-        ->group(group);
+        ->allow_extra_args(false);
   }
 
-  group = "Sampling";
-  add_number(*verb, "--samples", flags->samples, {1, 100000},
-             "Minimum number of samples per row (default: 31).")
-      ->group(group);
-  add_decimal(*verb, "--min-time", settings.min_seconds, 0, 86400,
+  verb->option_defaults()->group("Sampling");
+  add_number(*verb, "--samples", options.samples, {1, 100000},
+             "Minimum number of samples per row (default: 31).");
+  add_decimal(*verb, "--min-time", options.min_seconds, 0, 86400,
               "Minimum seconds of timed work per row; measuring a GPU's energy takes 2.")
-      ->type_name("S")
-      ->group(group);
-  add_number(*verb, "--warmup", settings.warmup, {0, 100000},
-             "Untimed calls per row (default: 1; 0 where a call takes a second or more).")
-      ->group(group);
-  add_number(*verb, "--seed", flags->options.seed, {},
-             "Seed for the order of the samples (default: random).")
-      ->group(group);
+      ->type_name("S");
+  add_number(*verb, "--warmup", options.warmup, {0, 100000},
+             "Untimed calls per row (default: 1; 0 where a call takes a second or more).");
+  add_number(*verb, "--seed", options.seed, {},
+             "Seed for the order of the samples (default: random).");
   verb->add_option("--unit", axes.unit,
                    "Size of an XTS data unit; 0 is the whole message (default: 4KiB).")
-      ->type_name("SIZE")
-      ->group(group);
+      ->type_name("SIZE");
   verb->add_flag("--no-overlap", flags->no_overlap,
-                 "Run the phases (read, compute, write) one after another.")
-      ->group(group);
-  verb->add_option("--dir", flags->folder,
+                 "Run the phases (read, compute, write) one after another.");
+  verb->add_option("--dir", options.folder,
                    "Folder for the files (default: $TMPDIR, else /dev/shm, else /tmp).")
-      ->type_name("DIR")
-      ->group(group);
+      ->type_name("DIR");
 
-  group = "Output";
-  verb->add_flag("--quick", flags->quick, "A short run: every kernel in CTR and GCM, with 1 MiB.")
-      ->group(group);
-  verb->add_flag("--list", flags->options.list, "Print the rows without running them.")
-      ->group(group);
-  verb->add_option("--json", flags->options.json, "Write the report; - is standard output.")
-      ->type_name("FILE")
-      ->group(group);
-  verb->add_option("--machine", flags->options.machine,
+  verb->option_defaults()->group("Output");
+  verb->add_flag("--quick", options.quick, "A short run: every kernel in CTR and GCM, with 1 MiB.");
+  verb->add_flag("--list", options.list, "Print the rows without running them.");
+  verb->add_option("--json", options.json, "Write the report; - is standard output.")
+      ->type_name("FILE");
+  verb->add_option("--machine", options.machine,
                    "Name of this machine in the report, up to 64 bytes.")
-      ->type_name("NAME")
-      ->group(group);
+      ->type_name("NAME");
 
   if (overrides.add_options) overrides.add_options(*verb);
   verb->footer(description + (overrides.examples.empty() ? bench_examples : overrides.examples));

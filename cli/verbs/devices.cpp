@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/axes.hpp"
+#include "bench/bench.hpp"
 #include "cli/files/output.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/signals.hpp"
@@ -36,12 +36,6 @@ const char* timing_name(Timing timing) {
       return "leaky";
   }
   return "?";
-}
-
-std::string join(const std::vector<std::string_view>& words) {
-  std::string text;
-  for (const std::string_view word : words) text.append(text.empty() ? "" : " ").append(word);
-  return text.empty() ? "none" : text;
 }
 
 using nlohmann::ordered_json;
@@ -146,9 +140,11 @@ std::string as_text() {
   const std::vector<KernelInfo> list = kernels();
   const std::string_view chosen = automatic(list);
   const std::vector<DeviceInfo> all = devices();
+  const std::vector<std::string_view> names = cpu_features();
+  const std::string features = names.empty() ? "none" : fmt::format("{}", fmt::join(names, " "));
   std::string text =
       fmt::format("cpu       {}\n          {} cores, {} of memory\nfeatures  {}\n", all[0].name,
-                  available_cores(), format_size(all[0].memory_bytes), join(cpu_features()));
+                  available_cores(), format_size(all[0].memory_bytes), features);
   text += gpus_as_text(all);
   text += fmt::format("{:<12}{:<10}{:<10}\n", "kernel", "variant", "timing");
   for (const KernelInfo& kernel : list) {

@@ -19,15 +19,13 @@
 #include <utility>
 #include <vector>
 
-#include "bench/harness/noted_signals.hpp"
-#include "bench/harness/statistics.hpp"
-#include "bench/harness/status_line.hpp"
 #include "bench/suites/tune.hpp"
 #include "cli/arguments/number_flags.hpp"
 #include "cli/plan/profile.hpp"
 #include "cli/streams/descriptors.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/signals.hpp"
+#include "cli/terminal/status_line.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "cli/words/errors.hpp"
 #include "cli/words/sizes.hpp"
@@ -94,12 +92,12 @@ std::string choices(const Profile& profile, const std::set<std::uint64_t>& sizes
 }
 
 // Reports what was not measured: one line for each reason.
-void say_skipped(const std::vector<bench::Skipped>& skipped) {
+void say_unmeasured(const std::vector<bench::Unmeasured>& list) {
   std::map<std::string, std::vector<std::string>> rows;
-  for (const bench::Skipped& one : skipped) {
-    rows[one.reason].push_back(
-        fmt::format("{} {}{}", one.row.device, with_tuning(one.row.kernel, one.row.gpu_tuning),
-                    one.row.bytes == 0 ? "" : " " + format_size(one.row.bytes)));
+  for (const bench::Unmeasured& one : list) {
+    rows[one.reason].push_back(fmt::format("{} {}{}", one.device,
+                                           with_tuning(one.kernel, one.gpu_tuning),
+                                           one.bytes == 0 ? "" : " " + format_size(one.bytes)));
   }
   for (const auto& [reason, names] : rows) {
     say(fmt::format("not measured: {}: {}", listed(names, "and"), reason));
@@ -154,7 +152,10 @@ void warn_of_noise(const Profile& profile) {
   for (const Profile::Rate& rate : profile.rates) {
     spreads.push_back(percent(rate.interval, rate.bytes_per_second));
   }
-  const double usual = spreads.empty() ? 0 : bench::median_of(spreads);
+  if (spreads.empty()) return;
+  const auto middle = spreads.begin() + static_cast<std::ptrdiff_t>(spreads.size() / 2);
+  std::nth_element(spreads.begin(), middle, spreads.end());
+  const double usual = *middle;  // half of them, or one more, are not below
   if (usual <= noisy_percent) return;
   say(fmt::format(
       "the machine was noisy: half of the rates are uncertain by {:.0f} % or more; where "
@@ -261,33 +262,27 @@ int run(const TuneFlags& options) {
   const std::vector<DeviceInfo> list = tunable();
   for (const DeviceInfo& device : list) tune_options.devices.push_back(device.id);
   const bool shows = !options.quiet && isatty(STDERR_FILENO) != 0;
-  const bench::NoteSignals notes;
-  try {
-    bench::Tuned tuned;
-    {
-      bench::StatusLine line(STDERR_FILENO);
-      tuned = bench::tune(tune_options, [&](const std::string& status) {
-        if (shows && line.is_due()) line.draw(status);
-      });
-    }
-    for (const bench::Start& start : tuned.starts) {
-      const auto device = std::find_if(list.begin(), list.end(), [&](const DeviceInfo& info) {
-        return info.id == start.device;
-      });
-      profile.devices.push_back({.id = device->id,
-                                 .name = device->name,
-                                 .driver = device->driver,
-                                 .start_seconds = start.seconds,
-                                 .start = start.interval});
-    }
-    for (const bench::Rate& rate : tuned.rates) {
-      profile.rates.push_back({rate.device, rate.kernel, rate.bytes, rate.bytes_per_second,
-                               rate.interval, rate.gpu_tuning});
-    }
-    if (!options.quiet) say_skipped(tuned.skipped);
-  } catch (const bench::Interrupted& interrupted) {
-    return 128 + interrupted.signal;
+  StatusLine line(STDERR_FILENO);
+  const bench::Tuned tuned = bench::tune(tune_options, [&](const std::string& status) {
+    if (shows && line.is_due()) line.draw(status);
+  });
+  line.remove();
+  if (tuned.signal != 0) return 128 + tuned.signal;
+  for (const bench::Start& start : tuned.starts) {
+    const bench::Measured& seconds = start.seconds;
+    const auto device = std::find_if(
+        list.begin(), list.end(), [&](const DeviceInfo& info) { return info.id == start.device; });
+    profile.devices.push_back({.id = device->id,
+                               .name = device->name,
+                               .driver = device->driver,
+                               .start_seconds = seconds.median,
+                               .start = {seconds.low, seconds.high}});
   }
+  for (const auto& [device, kernel, gpu_tuning, bytes, rate] : tuned.rates) {
+    profile.rates.push_back(
+        {device, kernel, bytes, rate.median, {rate.low, rate.high}, gpu_tuning});
+  }
+  if (!options.quiet) say_unmeasured(tuned.unmeasured);
   file.store(profile);
   print(profile, options);
   if (options.quiet) return exit_done;

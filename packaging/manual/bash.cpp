@@ -14,36 +14,19 @@ std::string identifier(std::string name) {
 
 // Sets the variables that _paraes_offer_values reads. Empty for what has no value.
 std::string assignment(const Values& values) {
-  using Kind = Values::Kind;
-  switch (values.kind) {
-    case Kind::none:
-      return "";
-    case Kind::text:
-      return "kind=text";
-    case Kind::words:
-      return "kind=words choices='" + joined(values.words) + "'";
-    case Kind::list:
-      return "kind=list choices='" + joined(values.words) + "'";
-    case Kind::files:
-      return "kind=files";
-    case Kind::sealed_files:
-      return "kind=sealed";
-    case Kind::folders:
-      return "kind=folders";
-    case Kind::command:
-      return "kind=program";
-    case Kind::variable:
-      break;
-  }
-  return "kind=variable";
+  // In the order of Values::Kind.
+  constexpr const char* kinds[] = {"",       "text",    "words",   "list",    "files",
+                                   "sealed", "folders", "program", "variable"};
+  if (values.kind == Values::Kind::none) return "";
+  std::string text = std::string("kind=") + kinds[static_cast<unsigned>(values.kind)];
+  if (!values.words.empty()) text += " choices='" + joined(values.words) + "'";
+  return text;
 }
 
-std::string flags_of(const std::vector<Group>& groups) {
+std::string names_of_flags(const std::vector<Group>& groups) {
   std::vector<std::string> names;
-  for (const Group& group : groups) {
-    for (const Flag& flag : group.flags) {
-      names.insert(names.end(), flag.names.begin(), flag.names.end());
-    }
+  for (const Flag& flag : flags_of(groups)) {
+    names.insert(names.end(), flag.names.begin(), flag.names.end());
   }
   return joined(names);
 }
@@ -51,15 +34,13 @@ std::string flags_of(const std::vector<Group>& groups) {
 std::string values_function(const Executable& executable) {
   std::string text;
   for (const Verb& verb : executable.verbs) {
-    for (const Group& group : verb.groups) {
-      for (const Flag& flag : group.flags) {
-        // A flag that needs no value has one only behind an equals sign.
-        const std::string set = assignment(values_of(flag));
-        if (set.empty()) continue;
-        std::vector<std::string> names = flag.names;
-        for (std::string& name : names) name.insert(0, verb.name + ":");
-        text += "    " + joined(names, " | ") + ") " + set + " ;;\n";
-      }
+    for (const Flag& flag : flags_of(verb.groups)) {
+      // A flag that needs no value has one only behind an equals sign.
+      const std::string set = assignment(values_of(flag));
+      if (set.empty()) continue;
+      std::vector<std::string> names = flag.names;
+      for (std::string& name : names) name.insert(0, verb.name + ":");
+      text += "    " + joined(names, " | ") + ") " + set + " ;;\n";
     }
   }
   return text;
@@ -70,11 +51,7 @@ std::string arguments_function(const Executable& executable) {
   for (const Verb& verb : executable.verbs) {
     for (std::size_t i = 0; i < verb.arguments.size(); ++i) {
       const Argument& argument = verb.arguments[i];
-      Values values = values_of(verb, argument);
-      if (argument.name == "VERB") {
-        values.kind = Values::Kind::words;
-        for (const Verb& other : executable.verbs) values.words.push_back(other.name);
-      }
+      const Values values = values_of(executable, verb, argument);
       if (values.kind == Values::Kind::text) continue;
       const std::string set = assignment(values);
       const bool several = argument.usage.find("...") != std::string::npos;
@@ -87,13 +64,11 @@ std::string arguments_function(const Executable& executable) {
 // The functions whose names begin with that of the program.
 std::string data_of(const Executable& executable) {
   const std::string name = "_" + identifier(executable.name);
-  std::vector<std::string> verbs;
-  for (const Verb& verb : executable.verbs) verbs.push_back(verb.name);
-  std::string text = name + "_verbs() { echo '" + joined(verbs) + "'; }\n\n";
-  text += name + "_flags() { # VERB\n  case $1 in\n    '') flags='" + flags_of(executable.groups) +
-          "' ;;\n";
+  std::string text = name + "_verbs() { echo '" + joined(names_of_verbs(executable)) + "'; }\n\n";
+  text += name + "_flags() { # VERB\n  case $1 in\n    '') flags='" +
+          names_of_flags(executable.groups) + "' ;;\n";
   for (const Verb& verb : executable.verbs) {
-    const std::string flags = flags_of(verb.groups);
+    const std::string flags = names_of_flags(verb.groups);
     if (!flags.empty()) text += "    " + verb.name + ") flags='" + flags + "' ;;\n";
   }
   text += "    *) flags= ;;\n  esac\n}\n\n";

@@ -54,36 +54,12 @@ std::vector<Argument> arguments_of(const CLI::App& app) {
   return arguments;
 }
 
-Group group_from(const nlohmann::json& json) {
-  Group group;
-  json.at("title").get_to(group.title);
-  json.at("note").get_to(group.note);
-  for (const nlohmann::json& flag : json.at("flags")) {
-    group.flags.push_back({.names = flag.at("names"),
-                           .type = flag.at("type"),
-                           .text = flag.at("text"),
-                           .repeats = false,
-                           .value_is_optional = false});
-  }
-  return group;
-}
-
-Verb verb_from(const nlohmann::json& json) {
-  Verb verb;
-  json.at("name").get_to(verb.name);
-  json.at("summary").get_to(verb.summary);
-  json.at("paragraphs").get_to(verb.text.paragraphs);
-  for (const nlohmann::json& argument : json.at("arguments")) {
-    verb.arguments.push_back({.name = argument.at("name"),
-                              .usage = argument.at("usage"),
-                              .text = argument.at("text"),
-                              .words = argument.at("words")});
-  }
-  for (const nlohmann::json& group : json.at("groups")) verb.groups.push_back(group_from(group));
-  return verb;
-}
-
 }  // namespace
+
+// How lab.json has them.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Flag, names, type, text)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Group, title, note, flags)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Argument, name, usage, text, words)
 
 const Verb* Executable::find(const std::string& verb) const {
   const auto found = std::find_if(verbs.begin(), verbs.end(),
@@ -111,13 +87,19 @@ Executable describe(const cli::ExecutableInfo& info) {
 
 Executable read_description(const std::string& json) {
   const nlohmann::json root = nlohmann::json::parse(json);
-  Executable executable;
-  root.at("name").get_to(executable.name);
-  root.at("summary").get_to(executable.summary);
-  for (const nlohmann::json& group : root.at("groups")) {
-    executable.groups.push_back(group_from(group));
+  Executable executable = {.name = root.at("name"),
+                           .summary = root.at("summary"),
+                           .groups = root.at("groups"),
+                           .verbs = {},
+                           .text = {}};
+  for (const nlohmann::json& verb : root.at("verbs")) {
+    executable.verbs.push_back(
+        {.name = verb.at("name"),
+         .summary = verb.at("summary"),
+         .arguments = verb.at("arguments"),
+         .groups = verb.at("groups"),
+         .text = {.paragraphs = verb.at("paragraphs"), .exit_statuses = {}, .examples = {}}});
   }
-  for (const nlohmann::json& verb : root.at("verbs")) executable.verbs.push_back(verb_from(verb));
   for (const nlohmann::json& status : root.at("exit_statuses")) {
     executable.text.exit_statuses.push_back({status.at(0), status.at(1)});
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "packaging/manual/completions.hpp"
@@ -7,39 +8,24 @@
 namespace paraes::manual {
 namespace {
 
-std::string quoted(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "'";
-}
+std::string quoted(std::string_view text) { return "'" + backslashed(text, "'\\") + "'"; }
 
 // The options of `complete` for a value: -x takes no files, and -r needs a value.
 std::string value_options(const Values& values) {
-  using Kind = Values::Kind;
-  switch (values.kind) {
-    case Kind::none:
-      return "";
-    case Kind::text:
-      return " -x";
-    case Kind::words:
-      return " -x -a " + quoted(joined(values.words));
-    case Kind::list:
-      return " -x -a " + quoted("(__fish_append , " + joined(values.words) + ")");
-    case Kind::files:
-      return " -r -F";
-    case Kind::sealed_files:
-      return " -k -x -a '(__fish_complete_suffix .paes)'";
-    case Kind::folders:
-      return " -x -a '(__fish_complete_directories)'";
-    case Kind::command:
-      return " -x -a '(__fish_complete_command)'";
-    case Kind::variable:
-      break;
-  }
-  return " -x -a '(set -nx)'";
+  const std::string words = joined(values.words);
+  // In the order of Values::Kind.
+  const std::array<std::string, 9> options = {
+      "",
+      " -x",
+      " -x -a " + quoted(words),
+      " -x -a " + quoted("(__fish_append , " + words + ")"),
+      " -r -F",
+      " -k -x -a '(__fish_complete_suffix .paes)'",
+      " -x -a '(__fish_complete_directories)'",
+      " -x -a '(__fish_complete_command)'",
+      " -x -a '(set -nx)'",
+  };
+  return options.at(static_cast<std::size_t>(values.kind));
 }
 
 class FishWriter {
@@ -51,16 +37,14 @@ class FishWriter {
 
   // `condition` is a command that succeeds where the flags and verbs go.
   void flags(const std::vector<Group>& groups, const std::string& condition) {
-    for (const Group& group : groups) {
-      for (const Flag& flag : group.flags) {
-        text_ += start(condition);
-        for (const std::string& name : flag.names) {
-          text_ += name.size() == 2 ? " -s " + name.substr(1) : " -l " + name.substr(2);
-        }
-        // A value that may be left out is not asked for.
-        if (!flag.value_is_optional) text_ += value_options(values_of(flag));
-        text_ += " -d " + quoted(short_text(flag.text)) + "\n";
+    for (const Flag& flag : flags_of(groups)) {
+      text_ += start(condition);
+      for (const std::string& name : flag.names) {
+        text_ += name.size() == 2 ? " -s " + name.substr(1) : " -l " + name.substr(2);
       }
+      // A value that may be left out is not asked for.
+      if (!flag.value_is_optional) text_ += value_options(values_of(flag));
+      text_ += " -d " + quoted(short_text(flag.text)) + "\n";
     }
   }
 
@@ -73,12 +57,7 @@ class FishWriter {
 
   void arguments(const Executable& executable, const Verb& verb, const std::string& condition) {
     for (const Argument& argument : verb.arguments) {
-      Values values = values_of(verb, argument);
-      if (argument.name == "VERB") {
-        values.kind = Values::Kind::words;
-        for (const Verb& other : executable.verbs) values.words.push_back(other.name);
-      }
-      std::string options = value_options(values);
+      std::string options = value_options(values_of(executable, verb, argument));
       // An argument needs no value behind it.
       if (options.rfind(" -r", 0) == 0) options.erase(0, 3);
       if (options == " -x") continue;

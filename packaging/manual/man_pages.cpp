@@ -16,23 +16,12 @@ namespace {
 
 // Hyphens as ASCII, so that flags can be copied from the page.
 std::string escaped(std::string_view text) {
+  constexpr std::string_view special = "\\-'`^~";
+  constexpr const char* names[] = {"e", "-", "(aq", "(ga", "(ha", "(ti"};
   std::string result;
   for (const char c : text) {
-    if (c == '\\') {
-      result += "\\e";
-    } else if (c == '-') {
-      result += "\\-";
-    } else if (c == '\'') {
-      result += "\\(aq";
-    } else if (c == '`') {
-      result += "\\(ga";
-    } else if (c == '^') {
-      result += "\\(ha";
-    } else if (c == '~') {
-      result += "\\(ti";
-    } else {
-      result += c;
-    }
+    const std::size_t at = special.find(c);
+    result += at == std::string_view::npos ? std::string(1, c) : std::string("\\") + names[at];
   }
   return result;
 }
@@ -81,24 +70,29 @@ std::string type_text(const std::string& type) {
 
 class Writer {
  public:
-  Writer(const std::string& name, const std::string& date) {
+  // The page of a program, up to its synopsis.
+  Writer(const std::string& name, const std::string& summary, const std::string& date) {
     line(".\\\" Generated from the description that --help prints: see packaging/manual.");
     line(".TH " + escaped(upper(name)) + " 1 " + date + " \"paraes " + version() +
          "\" \"User Commands\"");
     // No hyphenation, and no spaces between words to fill lines.
     line(".nh");
     line(".ad l");
+    section("NAME");
+    literal(cli::wrap(escaped(name) + " \\- " + escaped(phrase(summary)), 0, 0));
+    section("SYNOPSIS");
   }
 
-  void name(const std::string& name, const std::string& summary) {
-    literal(cli::wrap(escaped(name) + " \\- " + escaped(phrase(summary)), 0, 0));
-  }
   void section(const std::string& title) { line(".SH " + title); }
   void subsection(const std::string& title) { line(".SS " + escaped(title)); }
 
   void paragraph(const std::string& text) {
     if (!begins_section()) line(".PP");
     prose(text);
+  }
+
+  void paragraphs(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) paragraph(text);
   }
 
   // `term` is in the language of the page.
@@ -174,7 +168,10 @@ void write_flags(Writer& page, const Group& group) {
   for (const Flag& flag : group.flags) page.definition(names_text(flag), flag.text);
 }
 
-void write_arguments(Writer& page, const Verb& verb) {
+// The description of a verb, and its arguments.
+void write_verb(Writer& page, const Verb& verb) {
+  if (verb.text.paragraphs.empty()) page.paragraph(verb.summary);
+  page.paragraphs(verb.text.paragraphs);
   for (const Argument& argument : verb.arguments) {
     page.definition(italic(argument.name), argument.text);
   }
@@ -237,15 +234,10 @@ bool has_page(const Verb& verb) { return verb.name != "help" && verb.name != "ve
 
 Page verb_page(const Executable& executable, const Verb& verb, const std::string& date) {
   const std::string name = executable.name + "-" + verb.name;
-  Writer page(name, date);
-  page.section("NAME");
-  page.name(name, verb.summary);
-  page.section("SYNOPSIS");
+  Writer page(name, verb.summary, date);
   page.synopsis(executable.name + " " + verb.name, arguments_text(verb));
   page.section("DESCRIPTION");
-  if (verb.text.paragraphs.empty()) page.paragraph(verb.summary);
-  for (const std::string& paragraph : verb.text.paragraphs) page.paragraph(paragraph);
-  write_arguments(page, verb);
+  write_verb(page, verb);
   page.section("OPTIONS");
   for (const Group& group : verb.groups) {
     if (group.title != "Options") page.subsection(group.title);
@@ -265,17 +257,14 @@ Page verb_page(const Executable& executable, const Verb& verb, const std::string
 }
 
 Page overview_page(const Executable& executable, const std::string& date) {
-  Writer page(executable.name, date);
-  page.section("NAME");
-  page.name(executable.name, executable.summary);
-  page.section("SYNOPSIS");
+  Writer page(executable.name, executable.summary, date);
   page.synopsis(executable.name,
                 italic("VERB") + " [" + italic("OPTION") + "...] [" + italic("FILE") + "...]");
   page.synopsis(executable.name + " help", "[" + italic("VERB") + "]");
   page.section("DESCRIPTION");
   page.paragraph(executable.summary);
   for (const std::string_view paragraph : overview()) page.paragraph(std::string(paragraph));
-  for (const std::string& paragraph : executable.text.paragraphs) page.paragraph(paragraph);
+  page.paragraphs(executable.text.paragraphs);
   page.section("VERBS");
   std::vector<std::string> pages;
   for (const Verb& verb : executable.verbs) {
@@ -297,36 +286,25 @@ Page overview_page(const Executable& executable, const std::string& date) {
 
 namespace {
 
-const Flag* find_flag(const Verb& verb, const Flag& flag) {
-  for (const Group& group : verb.groups) {
-    for (const Flag& candidate : group.flags) {
-      if (candidate.names == flag.names) return &candidate;
-    }
-  }
-  return nullptr;
-}
-
 // The flags of `verb` that `other` lacks, or that mean something else there.
 std::vector<Flag> own_flags(const Verb& verb, const Verb& other) {
-  std::vector<Flag> own;
-  for (const Group& group : verb.groups) {
-    for (const Flag& flag : group.flags) {
-      const Flag* const same = find_flag(other, flag);
-      if (same == nullptr || same->text != flag.text || same->type != flag.type) {
-        own.push_back(flag);
-      }
-    }
-  }
+  std::vector<Flag> own = flags_of(verb.groups);
+  const std::vector<Flag> others = flags_of(other.groups);
+  std::erase_if(own, [&](const Flag& flag) {
+    return std::any_of(others.begin(), others.end(), [&](const Flag& one) {
+      return one.names == flag.names && one.text == flag.text && one.type == flag.type;
+    });
+  });
   return own;
 }
 
 // "All options of `paraes bench`, except --message and --keys, and:"
 std::string common_options(const Verb& verb, const Executable& other, const Verb& same) {
   std::vector<std::string> absent;
-  for (const Group& group : same.groups) {
-    for (const Flag& flag : group.flags) {
-      if (find_flag(verb, flag) == nullptr) absent.push_back(flag.names.back());
-    }
+  const std::vector<Flag> flags = flags_of(verb.groups);
+  for (const Flag& flag : flags_of(same.groups)) {
+    const auto is_same = [&](const Flag& one) { return one.names == flag.names; };
+    if (std::none_of(flags.begin(), flags.end(), is_same)) absent.push_back(flag.names.back());
   }
   std::string text = "All options of `" + other.name + " " + verb.name + "`";
   for (std::size_t i = 0; i < absent.size(); ++i) {
@@ -340,10 +318,7 @@ std::string common_options(const Verb& verb, const Executable& other, const Verb
 
 Page difference_page(const Executable& executable, const Executable& other,
                      const std::string& date) {
-  Writer page(executable.name, date);
-  page.section("NAME");
-  page.name(executable.name, executable.summary);
-  page.section("SYNOPSIS");
+  Writer page(executable.name, executable.summary, date);
   std::vector<std::string> pages = {other.name};
   for (const Verb& verb : executable.verbs) {
     if (!has_page(verb)) continue;
@@ -351,7 +326,7 @@ Page difference_page(const Executable& executable, const Executable& other,
                                    arguments_text(verb));
   }
   page.section("DESCRIPTION");
-  for (const std::string& paragraph : executable.text.paragraphs) page.paragraph(paragraph);
+  page.paragraphs(executable.text.paragraphs);
   page.section("OPTIONS");
   for (const Group& group : executable.groups) write_flags(page, group);
   std::vector<Definition> examples = executable.text.examples;
@@ -379,10 +354,7 @@ Page difference_page(const Executable& executable, const Executable& other,
 }
 
 Page whole_page(const Executable& executable, const std::string& date) {
-  Writer page(executable.name, date);
-  page.section("NAME");
-  page.name(executable.name, executable.summary);
-  page.section("SYNOPSIS");
+  Writer page(executable.name, executable.summary, date);
   for (const Verb& verb : executable.verbs) {
     page.synopsis(executable.name + " " + verb.name, arguments_text(verb));
   }
@@ -393,9 +365,7 @@ Page whole_page(const Executable& executable, const std::string& date) {
   for (const Group& group : executable.groups) write_flags(page, group);
   for (const Verb& verb : executable.verbs) {
     page.section(upper(verb.name));
-    if (verb.text.paragraphs.empty()) page.paragraph(verb.summary);
-    for (const std::string& paragraph : verb.text.paragraphs) page.paragraph(paragraph);
-    write_arguments(page, verb);
+    write_verb(page, verb);
     for (const Group& group : verb.groups) {
       if (!group.note.empty()) page.subsection(group.title);
       write_flags(page, group);

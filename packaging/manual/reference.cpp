@@ -17,19 +17,10 @@ constexpr const char* introduction =
     "Every verb and flag, from the description that `--help` prints.\n"
     "[command-line.md](command-line.md) explains them, with examples.\n";
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (std::string_view("*_<>[]|").find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 std::string prose(std::string_view text) {
   std::string result;
   for (const Span& span : spans(text)) {
-    result += span.code ? "`" + span.text + "`" : escaped(span.text);
+    result += span.code ? "`" + span.text + "`" : backslashed(span.text, "*_<>[]|");
   }
   return result;
 }

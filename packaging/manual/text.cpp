@@ -5,7 +5,7 @@
 #include <cctype>
 #include <utility>
 
-#include "bench/axes.hpp"
+#include "bench/bench.hpp"
 #include "paraes/kernels.hpp"
 
 namespace paraes::manual {
@@ -217,8 +217,15 @@ Values values_of(const Flag& flag) {
   return values;
 }
 
-Values values_of(const Verb& verb, const Argument& argument) {
+std::vector<std::string> names_of_verbs(const Executable& executable) {
+  std::vector<std::string> names;
+  for (const Verb& verb : executable.verbs) names.push_back(verb.name);
+  return names;
+}
+
+Values values_of(const Executable& executable, const Verb& verb, const Argument& argument) {
   using Kind = Values::Kind;
+  if (argument.name == "VERB") return {Kind::words, names_of_verbs(executable)};
   if (!argument.words.empty()) return {Kind::words, argument.words};
   // The verbs that read what encrypt writes.
   constexpr std::array<std::string_view, 4> readers = {"decrypt", "verify", "rekey", "info"};
@@ -232,6 +239,23 @@ std::string usage_of(const Executable& executable, const Verb& verb) {
   if (!verb.groups.empty()) usage += " [OPTION...]";
   for (const Argument& argument : verb.arguments) usage += " " + argument.usage;
   return usage;
+}
+
+std::vector<Flag> flags_of(const std::vector<Group>& groups) {
+  std::vector<Flag> flags;
+  for (const Group& group : groups) {
+    flags.insert(flags.end(), group.flags.begin(), group.flags.end());
+  }
+  return flags;
+}
+
+std::string backslashed(std::string_view text, std::string_view special) {
+  std::string result;
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
 }
 
 std::string joined(const std::vector<std::string>& words, std::string_view separator) {

@@ -39,10 +39,19 @@ struct Values {
   std::vector<std::string> words;  // of words and list
 };
 [[nodiscard]] Values values_of(const Flag& flag);
-[[nodiscard]] Values values_of(const Verb& verb, const Argument& argument);
+[[nodiscard]] Values values_of(const Executable& executable, const Verb& verb,
+                               const Argument& argument);
+
+[[nodiscard]] std::vector<std::string> names_of_verbs(const Executable& executable);
 
 // The arguments and flags of a verb in one line: "paraes info [OPTION...] [FILE]".
 [[nodiscard]] std::string usage_of(const Executable& executable, const Verb& verb);
+
+// All flags of the groups, in their order.
+[[nodiscard]] std::vector<Flag> flags_of(const std::vector<Group>& groups);
+
+// With a backslash before each of the characters `special`.
+[[nodiscard]] std::string backslashed(std::string_view text, std::string_view special);
 
 [[nodiscard]] std::string joined(const std::vector<std::string>& words,
                                  std::string_view separator = " ");

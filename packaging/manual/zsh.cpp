@@ -1,3 +1,4 @@
+#include <array>
 #include <string_view>
 
 #include "packaging/manual/completions.hpp"
@@ -19,40 +20,21 @@ std::string quoted(std::string_view text) {
   return result + "'";
 }
 
-// `special`: the characters that a specification of _arguments or _describe gives a meaning.
-std::string escaped(std::string_view text, std::string_view special) {
-  std::string result;
-  for (const char c : text) {
-    if (special.find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 std::string action(const Values& values, const std::string& title) {
-  using Kind = Values::Kind;
-  switch (values.kind) {
-    case Kind::none:
-      return "";
-    case Kind::text:
-      return " ";
-    case Kind::words:
-      return "(" + joined(values.words) + ")";
-    case Kind::list:
-      // The space: _values gets these arguments alone.
-      return " _values -s , " + title + " " + joined(values.words);
-    case Kind::files:
-      return "_files";
-    case Kind::sealed_files:
-      return "_paraes_sealed_files";
-    case Kind::folders:
-      return "_files -/";
-    case Kind::command:
-      return "_cmdstring";
-    case Kind::variable:
-      break;
-  }
-  return "_parameters -g \"*export*\"";
+  const std::string words = joined(values.words);
+  // In the order of Values::Kind.
+  const std::array<std::string, 9> actions = {
+      "",
+      " ",
+      "(" + words + ")",
+      " _values -s , " + title + " " + words,  // the space: _values gets these arguments alone
+      "_files",
+      "_paraes_sealed_files",
+      "_files -/",
+      "_cmdstring",
+      "_parameters -g \"*export*\"",
+  };
+  return actions.at(static_cast<std::size_t>(values.kind));
 }
 
 // The name of the value in messages: a word without colons.
@@ -72,7 +54,8 @@ std::string specification(const Flag& flag) {
   }
   if (flag.names.size() > 1) names = "{" + names + "}";
   const std::string exclusion = flag.repeats ? "'*'" : "'(" + joined(flag.names) + ")'";
-  std::string text = "[" + escaped(short_text(flag.text), "[]\\") + "]";
+  // Brackets and backslashes have a meaning in a specification of _arguments.
+  std::string text = "[" + backslashed(short_text(flag.text), "[]\\") + "]";
   if (has_value) {
     text += flag.value_is_optional ? "::" : ":";
     text += title_of(flag) + ":" + action(values_of(flag), title_of(flag));
@@ -82,9 +65,7 @@ std::string specification(const Flag& flag) {
 
 std::string specifications(const std::vector<Group>& groups, const std::string& indent) {
   std::string text;
-  for (const Group& group : groups) {
-    for (const Flag& flag : group.flags) text += " \\\n" + indent + specification(flag);
-  }
+  for (const Flag& flag : flags_of(groups)) text += " \\\n" + indent + specification(flag);
   return text;
 }
 
@@ -92,14 +73,10 @@ std::string arguments_of(const Executable& executable, const Verb& verb,
                          const std::string& indent) {
   std::string text;
   for (const Argument& argument : verb.arguments) {
-    Values values = values_of(verb, argument);
-    if (argument.name == "VERB") {
-      values.kind = Values::Kind::words;
-      for (const Verb& other : executable.verbs) values.words.push_back(other.name);
-    }
+    const Values values = values_of(executable, verb, argument);
     const bool several = argument.usage.find("...") != std::string::npos;
     text += " \\\n" + indent +
-            quoted((several ? "*:" : ":") + escaped(argument.name, ":=") + ":" +
+            quoted((several ? "*:" : ":") + backslashed(argument.name, ":=") + ":" +
                    action(values, argument.name));
   }
   return text;

@@ -27,10 +27,8 @@ class Fake : public Case {
   PhaseNanoseconds phases;  // since the last take_phases()
   int calls = 0;
   int restored = 0;
-  int torn_down = 0;
 
   void set_up() override { on_set_up(); }
-  void tear_down() noexcept override { ++torn_down; }
   void call() override {
     ++calls;
     on_call();

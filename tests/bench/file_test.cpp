@@ -13,24 +13,24 @@ namespace paraes::bench {
 namespace {
 
 // Copies the file, and reports 7 ns of reading for each execution.
-class CopyTool : public FileTool {
- public:
-  [[nodiscard]] std::vector<std::string> command(Direction /*direction*/,
-                                                 const Workspace& /*workspace*/,
-                                                 const std::string& in,
-                                                 const std::string& out) const override {
-    return {"/bin/sh", "-c", R"(cp "$0" "$1" && printf 7)", in, out};
-  }
-  [[nodiscard]] PhaseNanoseconds phases(const std::string& output) const override {
-    return {{"read", std::stod(output)}};
-  }
-  [[nodiscard]] std::string ciphertext() const override { return "copy"; }
-};
+FileTool copy_tool() {
+  return {.ciphertext = "copy",
+          .command =
+              [](const FileTask& task) {
+                return std::vector<std::string>{"/bin/sh", "-c", R"(cp "$0" "$1" && printf 7)",
+                                                task.in, task.out};
+              },
+          .phases =
+              [](const std::string& output) {
+                return PhaseNanoseconds{{"read", std::stod(output)}};
+              }};
+}
 
 TEST(File, TakePhasesSumsTheCallsSinceTheLastOne) {
   const auto workspace = std::make_shared<Workspace>(workspace_root(""), 4096);
-  FileCase file_case(Row{}, FileRowJob{}, FileCase::Check::plaintext, std::make_unique<CopyTool>(),
-                     nullptr, workspace);
+  const auto made =
+      make_file_case(Row{}, FileRowJob{}, FileCheck::plaintext, copy_tool(), {}, workspace);
+  Case& file_case = *made;
   file_case.set_up();
   EXPECT_FALSE(file_case.take_phases().contains("read"));
   for (const int calls : {1, 3}) {
@@ -44,7 +44,6 @@ TEST(File, TakePhasesSumsTheCallsSinceTheLastOne) {
   }
   EXPECT_FALSE(file_case.take_phases().contains("read"));
   EXPECT_TRUE(file_case.verify());
-  file_case.tear_down();
 }
 
 }  // namespace

@@ -39,7 +39,6 @@ TEST_F(OpenMp, IsVerifiedOnEveryJob) {
     EXPECT_TRUE(openmp_case.verify()) << name_of(job);
     openmp_case.rest();
     EXPECT_TRUE(openmp_case.verify()) << name_of(job);
-    openmp_case.tear_down();
   }
 }
 
@@ -66,7 +65,6 @@ std::vector<int> threads_of_ranges() {
                   std::make_shared<Arena>(job.bytes, job.threads));
   timed.set_up();
   timed.call();
-  timed.tear_down();
   return seen.threads;
 }
 

@@ -185,7 +185,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       const Buffer bytes = input.ConsumeRemainingBytes<std::uint8_t>();
       check_read<mpi::Command>(bytes);
       check_read<mpi::Reply>(bytes);
-      check_read<mpi::Stop>(bytes);
+      check_read<std::uint64_t>(bytes);
       check_read<mpi::ProgressReport>(bytes);
       check_read<mpi::RankChunk>(bytes);
       check_read<mpi::ChunkResult>(bytes);

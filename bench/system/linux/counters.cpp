@@ -31,17 +31,21 @@ std::vector<pid_t> threads_now() {
   return threads;
 }
 
+int open_counter(perf_event_attr& attributes, pid_t thread, int cpu) noexcept {
+  attributes.size = sizeof attributes;
+  return static_cast<int>(
+      syscall(SYS_perf_event_open, &attributes, thread, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
 int open_counter(const CounterEvent& event, pid_t thread) noexcept {
   perf_event_attr attributes{};
   attributes.type = event.type;
-  attributes.size = sizeof attributes;
   attributes.config = event.config;
   attributes.inherit = 1;  // by threads that this one starts
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
   attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  return static_cast<int>(
-      syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC));
+  return open_counter(attributes, thread, -1);
 }
 
 std::string why_not(const CounterEvent& event, int error) {
@@ -126,6 +130,13 @@ std::optional<Counts> Counters::stop() const {
     }
   }
   return counts;
+}
+
+int open_energy_counter(std::uint32_t type, std::uint64_t config, int cpu) noexcept {
+  perf_event_attr attributes{};
+  attributes.type = type;
+  attributes.config = config;
+  return open_counter(attributes, -1, cpu);
 }
 
 }  // namespace paraes::bench

@@ -1,5 +1,9 @@
 #include "bench/system/machine.hpp"
 
+#include <gnu/libc-version.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include <fstream>
 
 namespace paraes::bench {
@@ -30,6 +34,29 @@ std::string microcode() {
 std::string hypervisor_of_system() {
   const std::string type = first_word_of("/sys/hypervisor/type");
   return type.empty() ? first_word_of("/proc/device-tree/hypervisor/compatible") : type;
+}
+
+std::string c_library() { return std::string("glibc ") + gnu_get_libc_version(); }
+
+std::string file_system_of(const std::string& path) {
+  struct statfs info = {};
+  if (statfs(path.c_str(), &info) != 0) return {};
+  switch (info.f_type) {
+    case TMPFS_MAGIC:
+      return "tmpfs";
+    case EXT4_SUPER_MAGIC:
+      return "ext4";
+    case XFS_SUPER_MAGIC:
+      return "xfs";
+    case BTRFS_SUPER_MAGIC:
+      return "btrfs";
+    case NFS_SUPER_MAGIC:
+      return "nfs";
+    case OVERLAYFS_SUPER_MAGIC:
+      return "overlayfs";
+    default:
+      return "unknown file system";
+  }
 }
 
 }  // namespace paraes::bench

@@ -13,4 +13,8 @@ void Counters::start() {}
 
 std::optional<Counts> Counters::stop() const { return std::nullopt; }
 
+int open_energy_counter(std::uint32_t /*type*/, std::uint64_t /*config*/, int /*cpu*/) noexcept {
+  return -1;
+}
+
 }  // namespace paraes::bench

@@ -1,15 +1,61 @@
-// A copy by non-temporal stores, which do not read the lines that they overwrite, on the same
-// number of threads. Work from one buffer to another that is larger than the caches can hardly be
-// faster: it reads and writes each byte at least once.
+// Copies on the same number of threads, to compare a cipher with. The rate counts each byte once,
+// though it is read and written.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "bench/harness/case.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "bench/rivals/split.hpp"
+#include "bench/system/machine.hpp"
 #include "src/kernels/cpu_features.hpp"
 #include "src/kernels/target.hpp"
 
+namespace paraes::bench {
+namespace {
+
+template <class Range>
+class Copy : public Implementation {
+ public:
+  Copy(const Job& job, const std::string& name, Range range)
+      : split_(job, name), range_(std::move(range)) {
+    if (job.in_place) throw Skip(name + " cannot work in place");
+  }
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
+    split_.run(in, [&](unsigned, std::uint64_t from, std::uint64_t bytes, const std::uint8_t*) {
+      range_(in + from, out + from, bytes);
+    });
+  }
+
+ private:
+  Split split_;
+  Range range_;
+};
+
+// range(in, out, bytes) copies the bytes of one thread.
+template <class Range>
+std::unique_ptr<Implementation> make_copy(const Job& job, const std::string& name, Range range) {
+  return std::make_unique<Copy<Range>>(job, name, std::move(range));
+}
+
+}  // namespace
+
+// The C library's memcpy. This is no upper bound: work in place and kernels with non-temporal
+// stores can be faster.
+std::unique_ptr<Implementation> make_memcpy(const Job& job) {
+  return make_copy(job, "memcpy", [](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+    std::memcpy(out, in, bytes);
+  });
+}
+
+std::string memcpy_version() { return c_library(); }
+
+}  // namespace paraes::bench
+
+// A copy by non-temporal stores, which do not read the lines that they overwrite. Work from one
+// buffer to another that is larger than the caches can hardly be faster: it reads and writes each
+// byte at least once.
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -94,52 +140,27 @@ struct Widest {
   }
 };
 
-class StreamCopy : public Implementation {
- public:
-  explicit StreamCopy(const Job& job) : split_(job, "stream-copy") {}
-
-  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
-    split_.run(in, [&](unsigned, std::uint64_t from, std::uint64_t bytes, const std::uint8_t*) {
-      copy(in + from, out + from, bytes);
-    });
-  }
-
- private:
-  // The bytes before the first aligned vector, and those after the last whole step, are copied by
-  // ordinary stores.
-  void copy(const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {
-    const std::size_t past = reinterpret_cast<std::uintptr_t>(out) % loop_.alignment;
-    const std::size_t head = std::min((loop_.alignment - past) % loop_.alignment, bytes);
-    const std::size_t steps = (bytes - head) / loop_.step_bytes;
-    const std::size_t done = head + steps * loop_.step_bytes;
-    std::memcpy(out, in, head);
-    loop_.copy(in + head, out + head, steps);
-    std::memcpy(out + done, in + done, bytes - done);
-  }
-
-  Split split_;
-  Loop loop_ = Widest().loop;
-};
+// The bytes before the first aligned vector, and those after the last whole step, are copied by
+// ordinary stores.
+void copy_by(const Loop& loop, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(out) % loop.alignment;
+  const std::size_t head = std::min((loop.alignment - past) % loop.alignment, bytes);
+  const std::size_t steps = (bytes - head) / loop.step_bytes;
+  const std::size_t done = head + steps * loop.step_bytes;
+  std::memcpy(out, in, head);
+  loop.copy(in + head, out + head, steps);
+  std::memcpy(out + done, in + done, bytes - done);
+}
 
 }  // namespace
 
 std::unique_ptr<Implementation> make_stream_copy(const Job& job) {
-  if (job.in_place) throw Skip("stream-copy cannot work in place");
-  return std::make_unique<StreamCopy>(job);
+  return make_copy(job, "stream-copy",
+                   [loop = Widest().loop](const std::uint8_t* in, std::uint8_t* out,
+                                          std::size_t bytes) { copy_by(loop, in, out, bytes); });
 }
 
 std::string stream_copy_version() { return Widest().name; }
-
-}  // namespace paraes::bench
-#else
-
-namespace paraes::bench {
-
-std::unique_ptr<Implementation> make_stream_copy(const Job& /*job*/) {
-  throw Skip("stream-copy needs an x86-64 processor");
-}
-
-std::string stream_copy_version() { return {}; }
 
 }  // namespace paraes::bench
 #endif

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace paraes::bench {
+namespace paraes::cli {
 
 // Thread-safe. Only one object may exist at a time. Errors are ignored: a status line is not worth
 // failing for.
@@ -64,4 +64,4 @@ class PromptShown {
 // error, where that is possible without waiting. An empty line only removes. Changes errno.
 void write_in_handler(std::string_view line) noexcept;
 
-}  // namespace paraes::bench
+}  // namespace paraes::cli

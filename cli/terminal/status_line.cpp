@@ -1,4 +1,4 @@
-#include "bench/harness/status_line.hpp"
+#include "cli/terminal/status_line.hpp"
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <mutex>
 
-namespace paraes::bench {
+namespace paraes::cli {
 namespace {
 
 constexpr std::string_view erase = "\r\x1b[K";
@@ -159,4 +159,4 @@ void write_in_handler(std::string_view line) noexcept {
   write_all(STDERR_FILENO, {text.data(), used});
 }
 
-}  // namespace paraes::bench
+}  // namespace paraes::cli
