@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 
 from paraes.lab.analysis.rows import job_text, label_in
-from paraes.lab.bench import Process, Report, Row
 from paraes.lab.configurations import NOT_IDENTIFYING, file_of, group, medians_of
 from paraes.lab.document import (
     Block,
@@ -25,6 +24,7 @@ from paraes.lab.document import (
 )
 from paraes.lab.errors import LabError
 from paraes.lab.machines import Machine, build_text, machine_of
+from paraes.lab.rows import Process, Report, Row
 from paraes.lab.statistics import LEAST_UNITS, Ratio, ratio_of_two
 from paraes.lab.units import plural, significant
 from paraes.lab.verdicts import (

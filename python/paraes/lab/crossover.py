@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paraes.lab.bench import Row
 from paraes.lab.configurations import units_of
+from paraes.lab.rows import Row
 from paraes.lab.statistics import LEAST_UNITS, REPLICATES, SEED, Interval, bootstrap_medians
 
 CERTAIN = 0.975  # share of the replicates that have a crossover, for an interval of 95 %

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from paraes.lab import bench, fields
+from paraes.lab.beside import beside
 from paraes.lab.configurations import group
-from paraes.lab.document import Document, Section, Table, beside
+from paraes.lab.discovery import Machine
+from paraes.lab.document import Document, Section, Table
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.fields import WrongField, at, expect, shown
 from paraes.lab.machines import described, machine_of
-from paraes.lab.measure import Machine, Part, Run, costs_of, join, make_all
+from paraes.lab.measure import Part, costs_of, join, make_all
 from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.chapters import contradictions, drop_absent, pictures
 from paraes.lab.papers.claims import Finding, FindingsTable
@@ -22,6 +24,7 @@ from paraes.lab.papers.data import NAMES, load_paper
 from paraes.lab.papers.evidence import Device, Evidence
 from paraes.lab.papers.setting import Setting
 from paraes.lab.papers.summary import Result, summary_section
+from paraes.lab.runs import Run
 
 
 def papers_of(name: str) -> list[str]:

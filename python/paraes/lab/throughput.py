@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import replace
 
 from paraes.lab.analysis.rows import rate_series
-from paraes.lab.bench import AXES, OPENMP, Report, Row
 from paraes.lab.configurations import group
 from paraes.lab.document import Axis, Cell, Column, Figure, Series, Table
 from paraes.lab.errors import LabError
 from paraes.lab.machines import labels_of, machine_of
+from paraes.lab.rows import AXES, OPENMP, Report, Row
 from paraes.lab.units import plural, size_text
 
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paraes.lab.bench import SCHEMA
+from paraes.lab.discovery import devices_of, digest_of, find_program
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.files import locked, make_folder, write_whole
-from paraes.lab.measure import devices_of, digest_of, dumps, execute, find_program, kept, sweep
+from paraes.lab.measure import dumps, execute, kept, sweep
+from paraes.lab.rows import SCHEMA
 
 # Flags of the bench that this module gives itself.
 OWN_FLAGS = ("--json", "--samples", "--machine")

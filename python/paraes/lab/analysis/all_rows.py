@@ -7,7 +7,6 @@ from paraes.lab.analysis.rows import (
     job_text,
     label_in,
 )
-from paraes.lab.bench import Row
 from paraes.lab.configurations import processes_text
 from paraes.lab.document import (
     Cell,
@@ -17,6 +16,7 @@ from paraes.lab.document import (
     Section,
     Table,
 )
+from paraes.lab.rows import Row
 from paraes.lab.statistics import mad, median_interval
 
 

@@ -7,7 +7,6 @@ from paraes.lab.analysis.rows import (
     known_cell,
     label_in,
 )
-from paraes.lab.bench import Row
 from paraes.lab.derived import (
     energy,
     joules_per_gigabyte,
@@ -19,6 +18,7 @@ from paraes.lab.document import (
     Section,
     Table,
 )
+from paraes.lab.rows import Row
 
 
 def energy_section(rows: list[Row]) -> Section:

@@ -9,7 +9,6 @@ from paraes.lab.analysis.rows import (
     job_text,
     label_in,
 )
-from paraes.lab.bench import PHASES, Row
 from paraes.lab.derived import (
     phase_shares,
     phase_times,
@@ -24,6 +23,7 @@ from paraes.lab.document import (
     Table,
     median_estimate,
 )
+from paraes.lab.rows import PHASES, Row
 from paraes.lab.units import size_text
 
 PHASE_NAMES = {

@@ -10,7 +10,6 @@ from paraes.lab.analysis.rows import (
     label_in,
     rate_estimate,
 )
-from paraes.lab.bench import Row
 from paraes.lab.derived import (
     Known,
     clock_of,
@@ -26,6 +25,7 @@ from paraes.lab.document import (
     Section,
     Table,
 )
+from paraes.lab.rows import Row
 
 
 def roofs_section(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from paraes.lab.bench import Report, Row, Skip
 from paraes.lab.derived import (
     Known,
 )
@@ -15,6 +14,7 @@ from paraes.lab.document import (
     Missing,
     Series,
 )
+from paraes.lab.rows import Report, Row, Skip
 from paraes.lab.statistics import Interval, median_interval
 from paraes.lab.units import megabytes_per_second, size_text
 

@@ -7,13 +7,13 @@ from typing import Any
 from paraes.lab.analysis.rows import (
     is_of_device,
 )
-from paraes.lab.bench import Report
 from paraes.lab.document import (
     Cell,
     Column,
     Section,
     Table,
 )
+from paraes.lab.rows import Report
 from paraes.lab.units import plural, size_text
 
 

@@ -7,7 +7,6 @@ from paraes.lab.analysis.rows import (
     label_in,
     rate_series,
 )
-from paraes.lab.bench import Row
 from paraes.lab.document import (
     Axis,
     Cell,
@@ -15,6 +14,7 @@ from paraes.lab.document import (
     Figure,
     Table,
 )
+from paraes.lab.rows import Row
 from paraes.lab.units import size_text
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from paraes.lab.bench import Process, Row
 from paraes.lab.configurations import medians_of, ratio_of
 from paraes.lab.derived import phase_times
 from paraes.lab.document import (
@@ -19,6 +18,7 @@ from paraes.lab.document import (
     median_estimate,
 )
 from paraes.lab.papers.data import Printed
+from paraes.lab.rows import Process, Row
 from paraes.lab.statistics import ratio_of_pairs
 
 WHOLE = ""  # in place of a phase: the whole call

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.measure import GPU, Run
 from paraes.lab.papers.cells import WHOLE, milliseconds, printed_text, ratio, together
 from paraes.lab.papers.chapters import introduction
 from paraes.lab.papers.claims import Case, Findings
@@ -16,6 +14,8 @@ from paraes.lab.papers.evidence import Evidence
 from paraes.lab.papers.figures import line_figure, measured_series, paper_series
 from paraes.lab.papers.series import Rows, at_largest, crossover_between, gpu_name
 from paraes.lab.papers.setting import MIB, Setting
+from paraes.lab.rows import Row
+from paraes.lab.runs import GPU, Run
 from paraes.lab.units import size_text
 
 NAME = "luken-2009"

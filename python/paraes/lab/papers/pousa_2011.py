@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.measure import Run
 from paraes.lab.papers.cells import (
     phase,
     printed_seconds,
@@ -35,6 +33,8 @@ from paraes.lab.papers.pousa_common import (
     runs_of,
 )
 from paraes.lab.papers.setting import Setting
+from paraes.lab.rows import Row
+from paraes.lab.runs import Run
 from paraes.lab.units import plural, significant, size_text
 
 NAME = "pousa-2011"

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.measure import GPU, Run
 from paraes.lab.papers.cells import mapped, rate, ratio, ratio_of_ratios, seconds
 from paraes.lab.papers.chapters import introduction
 from paraes.lab.papers.claims import Case, Findings
@@ -26,6 +24,8 @@ from paraes.lab.papers.pousa_common import (
 )
 from paraes.lab.papers.pousa_common import SIZES as ALL_SIZES
 from paraes.lab.papers.setting import Setting
+from paraes.lab.rows import Row
+from paraes.lab.runs import GPU, Run
 from paraes.lab.units import plural, size_text
 
 NAME = "pousa-2014"

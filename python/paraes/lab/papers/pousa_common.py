@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from paraes.lab.bench import OPENMP, Row
 from paraes.lab.configurations import units_of
 from paraes.lab.document import Cell, Missing, Predicted
-from paraes.lab.measure import DISTRIBUTION, GPU, Run
 from paraes.lab.papers.cells import ratio, scaled, seconds, together
 from paraes.lab.papers.claims import Case
 from paraes.lab.papers.evidence import Evidence, executor_of
 from paraes.lab.papers.setting import MIB, Setting
+from paraes.lab.rows import OPENMP, Row
+from paraes.lab.runs import DISTRIBUTION, GPU, Run
 from paraes.lab.scaling import LEAST_POINTS, AmdahlFit, fit_amdahl
 from paraes.lab.units import plural, size_text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from paraes.lab.analysis.scaling import FIT_COLUMNS, FITS_NOTE, RESIDUAL_NOTE, fit_cells
-from paraes.lab.bench import OPENMP, Row
 from paraes.lab.document import (
     Axis,
     Cell,
@@ -15,7 +14,6 @@ from paraes.lab.document import (
     Series,
     Table,
 )
-from paraes.lab.measure import Run
 from paraes.lab.papers.cells import printed_text, rate, ratio, seconds
 from paraes.lab.papers.chapters import introduction
 from paraes.lab.papers.claims import (
@@ -26,6 +24,8 @@ from paraes.lab.papers.data import load_paper
 from paraes.lab.papers.evidence import Evidence, executor_of
 from paraes.lab.papers.figures import line_figure, measured_series, paper_series
 from paraes.lab.papers.setting import MIB, Setting
+from paraes.lab.rows import OPENMP, Row
+from paraes.lab.runs import Run
 from paraes.lab.scaling import Scaling, amdahl, scalings, weak_scalings
 from paraes.lab.units import plural, significant, size_text
 

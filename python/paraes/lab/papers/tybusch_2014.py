@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.measure import GPU, Run
 from paraes.lab.papers.cells import (
     WHOLE,
     mapped,
@@ -25,6 +23,8 @@ from paraes.lab.papers.evidence import Evidence
 from paraes.lab.papers.figures import line_figure, measured_series, paper_series
 from paraes.lab.papers.series import Rows, at_largest, common, crossover_between, gpu_name
 from paraes.lab.papers.setting import MIB, Setting
+from paraes.lab.rows import Row
+from paraes.lab.runs import GPU, Run
 from paraes.lab.scaling import efficiency
 from paraes.lab.units import plural, significant, size_text
 
