@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +48,54 @@ def _positive(text: str) -> int:
     return number
 
 
-def _share(text: str) -> float:
-    """Parse a percentage, such as 3%; return it as a fraction."""
-    try:
-        share = float(text.removesuffix("%").strip()) / 100
-    except ValueError:
-        share = -1.0
-    if not 0 < share <= 10:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a percentage above 0, such as 3%")
-    return share
+def _number(
+    what: str,
+    least: float,
+    most: float,
+    *units: str,
+    scale: Callable[[float], float] = lambda number: number,
+) -> Callable[[str], float]:
+    """Return a parser of numbers from `least` to `most`, once scaled; a unit may follow them."""
+
+    def parse(text: str) -> float:
+        digits = text.lower()
+        for unit in units:
+            digits = digits.removesuffix(unit)
+        try:
+            number = scale(float(digits))
+        except ValueError:
+            number = math.nan
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"'{text}' is not {what}")
+        return number
+
+    return parse
+
+
+_share = _number(
+    "a percentage above 0, such as 3%",
+    math.nextafter(0, 1),
+    10,
+    "%",
+    scale=lambda number: number / 100,
+)
+_millimetres = _number("a width from 60 to 1000 mm", 60, 1000, "mm")
+_seconds = _number("a number of seconds from 0 to 86400", 0, 86400)
+_rate = _number(
+    "a rate in GB/s (10⁹ bytes a second), such as 12.5",
+    1e3,
+    1e18,
+    "gb/s",
+    scale=lambda number: number * 1e9,
+)
+_clock = _number(
+    "a clock frequency in GHz, such as 3.7",
+    1e8,
+    1e11,
+    "hz",
+    "g",
+    scale=lambda number: number * 1e9,
+)
 
 
 def _machine_name(text: str) -> str:
@@ -70,48 +111,6 @@ def _ranks(text: str) -> list[int]:
     if numbers[0] < 2:
         raise argparse.ArgumentTypeError(f"'{text}': numbers of ranks must be at least 2")
     return numbers
-
-
-def _millimetres(text: str) -> float:
-    try:
-        width = float(text.lower().removesuffix("mm"))
-    except ValueError:
-        width = 0.0
-    if not 60 <= width <= 1000:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a width from 60 to 1000 mm")
-    return width
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 86400:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds from 0 to 86400")
-    return seconds
-
-
-def _rate(text: str) -> float:
-    try:
-        rate = float(text.lower().removesuffix("gb/s")) * 1e9
-    except ValueError:
-        rate = 0.0
-    if not 1e3 <= rate <= 1e18:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is not a rate in GB/s (10⁹ bytes a second), such as 12.5"
-        )
-    return rate
-
-
-def _clock(text: str) -> float:
-    try:
-        hertz = float(text.lower().removesuffix("hz").removesuffix("g")) * 1e9
-    except ValueError:
-        hertz = 0.0
-    if not 1e8 <= hertz <= 1e11:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a clock frequency in GHz, such as 3.7")
-    return hertz
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
