@@ -1,9 +1,12 @@
 // Whole files: encrypt_file, decrypt_file, verify_file, rekey_file.
 
 #include <fcntl.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cerrno>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "python/native/places.hpp"
@@ -13,13 +16,19 @@
 namespace paraes::python {
 namespace {
 
-// The result of a function: see paraes.files.FileResult.
-nb::object result_of(const std::string& output, std::uint64_t bytes, const Cipher* cipher) {
-  return nb::make_tuple(
-      nb::steal<nb::str>(
-          PyUnicode_DecodeFSDefaultAndSize(output.data(), static_cast<Py_ssize_t>(output.size()))),
-      bytes, cipher != nullptr ? nb::object(nb::str(cipher->device().c_str())) : nb::none(),
-      cipher != nullptr ? nb::object(nb::str(std::string(cipher->kernel()).c_str())) : nb::none());
+// See paraes.files.FileResult.
+using Result =
+    std::tuple<nb::str, std::uint64_t, std::optional<std::string>, std::optional<std::string>>;
+
+Result result_of(const std::string& output, std::uint64_t bytes, const Cipher* cipher) {
+  Result result(nb::steal<nb::str>(PyUnicode_DecodeFSDefaultAndSize(
+                    output.data(), static_cast<Py_ssize_t>(output.size()))),
+                bytes, std::nullopt, std::nullopt);
+  if (cipher != nullptr) {
+    std::get<2>(result) = cipher->device();
+    std::get<3>(result) = std::string(cipher->kernel());
+  }
+  return result;
 }
 
 // The arguments that all functions have.
@@ -83,10 +92,11 @@ std::string default_output(const std::string& input, Direction direction) {
                         "target");
 }
 
-nb::object crypt_file(Direction direction, nb::handle source_path, nb::handle target_path,
-                      bool overwrite, const nb::dict& options) {
+template <Direction direction>
+Result crypt_file(nb::handle source_path, nb::handle target_path, bool overwrite,
+                  const Options& options) {
   const ForgottenOptions forgotten(options);
-  const bool encrypts = direction == Direction::encrypt;
+  constexpr bool encrypts = direction == Direction::encrypt;
   FileCall call(options, encrypts ? Role::seal : Role::open);
   check_all_taken(options, encrypts ? "encrypt_file" : "decrypt_file");
   const std::string path = path_of(source_path);
@@ -122,7 +132,7 @@ nb::object crypt_file(Direction direction, nb::handle source_path, nb::handle ta
   return result_of(target, bytes, &message->cipher());
 }
 
-nb::object verify_file(nb::handle source_path, const nb::dict& options) {
+Result verify_file(nb::handle source_path, const Options& options) {
   const ForgottenOptions forgotten(options);
   FileCall call(options, Role::open);
   check_all_taken(options, "verify_file");
@@ -145,7 +155,7 @@ nb::object verify_file(nb::handle source_path, const nb::dict& options) {
   return result_of(path, bytes, &message->cipher());
 }
 
-nb::object rekey_file(nb::handle file_path, bool new_key, bool verify, const nb::dict& options) {
+Result rekey_file(nb::handle file_path, bool new_key, bool verify, const Options& options) {
   const ForgottenOptions forgotten(options);
   if (options.contains("format")) {
     throw InvalidArgument("rekey_file takes the paraes format alone");
@@ -215,29 +225,13 @@ nb::object rekey_file(nb::handle file_path, bool new_key, bool verify, const nb:
 }  // namespace
 
 void bind_files(nb::module_& m) {
-  m.def(
-      "encrypt_file",
-      [](nb::handle source, nb::handle target, bool overwrite, const nb::dict& options) {
-        return crypt_file(Direction::encrypt, source, target, overwrite, options);
-      },
-      nb::arg("source"), nb::arg("target").none(), nb::arg("overwrite"), nb::arg("options"),
-      nb::sig("def encrypt_file(source: object, target: object, overwrite: bool, "
-              "options: dict[str, object]) -> tuple[str, int, str | None, str | None]"));
-  m.def(
-      "decrypt_file",
-      [](nb::handle source, nb::handle target, bool overwrite, const nb::dict& options) {
-        return crypt_file(Direction::decrypt, source, target, overwrite, options);
-      },
-      nb::arg("source"), nb::arg("target").none(), nb::arg("overwrite"), nb::arg("options"),
-      nb::sig("def decrypt_file(source: object, target: object, overwrite: bool, "
-              "options: dict[str, object]) -> tuple[str, int, str | None, str | None]"));
-  m.def("verify_file", verify_file, nb::arg("source"), nb::arg("options"),
-        nb::sig("def verify_file(source: object, options: dict[str, object]) "
-                "-> tuple[str, int, str | None, str | None]"));
+  m.def("encrypt_file", crypt_file<Direction::encrypt>, nb::arg("source"), nb::arg("target").none(),
+        nb::arg("overwrite"), nb::arg("options"));
+  m.def("decrypt_file", crypt_file<Direction::decrypt>, nb::arg("source"), nb::arg("target").none(),
+        nb::arg("overwrite"), nb::arg("options"));
+  m.def("verify_file", verify_file, nb::arg("source"), nb::arg("options"));
   m.def("rekey_file", rekey_file, nb::arg("file"), nb::arg("new_key"), nb::arg("verify"),
-        nb::arg("options"),
-        nb::sig("def rekey_file(file: object, new_key: bool, verify: bool, "
-                "options: dict[str, object]) -> tuple[str, int, str | None, str | None]"));
+        nb::arg("options"));
 }
 
 }  // namespace paraes::python
