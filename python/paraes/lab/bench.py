@@ -75,11 +75,11 @@ _GPU_TEXTS = ("id", "name", "type", "driver", "compiler", "target")
 
 
 def _axis(value: Any, name: str, where: str, nullable: bool, least: int | None = None) -> Any:
-    kind = AXIS_TYPES[name][0]
-    if kind is str:
+    kind = AXIS_TYPES[name].removesuffix(" | None")
+    if kind == "str":
         return fields.name(value, where, nullable)
-    if kind is bool:
-        return expect(value, bool, where, nullable)
+    if kind == "bool":
+        return expect(value, where, bool, nullable)
     low, high = _LIMITS[name]
     return fields.whole(value, where, low if least is None else least, high, nullable)
 
@@ -127,54 +127,51 @@ def _updated(row: dict[str, Any]) -> dict[str, Any]:
 
 def _axes_of(row: dict[str, Any], where: str) -> dict[str, Any]:
     axes = {}
-    for name, (_, nullable) in AXIS_TYPES.items():
+    for name, kind in AXIS_TYPES.items():
         if name not in row:
             raise WrongField(at(where, name), "is missing")
-        axes[name] = _axis(row[name], name, at(where, name), nullable)
+        axes[name] = _axis(row[name], name, at(where, name), kind.endswith("None"))
     return axes
 
 
 def _row_of(
     json_row: Any, where: str, stand_ins: set[str], openssl: str | None, process: Process
 ) -> Row:
-    row = _updated(expect(json_row, dict, where))
+    row = _updated(expect(json_row, where, dict))
     axes = _axes_of(row, where)
-    samples = _times(row.get("samples_ns"), at(where, "samples_ns"), zero=False)
-    in_timeline = at(where, "timeline_ns")
-    timeline = fields.members(row.get("timeline_ns"), in_timeline, nullable=True)
-    in_phases = at(where, "timeline_samples_ns")
-    phases = fields.members(row.get("timeline_samples_ns"), in_phases, nullable=True)
+    member = fields.inside(row, where)
+    samples = _times(*member("samples_ns"), zero=False)
+    timeline = fields.inside(*_object(member("timeline_ns")))
+    phases = fields.inside(*_object(member("timeline_samples_ns")))
+    counters, in_counters = _object(member("counters"))
     return Row(
         **axes,
         samples_ns=samples,
-        outliers=_outliers(row.get("outliers"), at(where, "outliers"), samples.size),
-        timeline_ns={
-            p: _nanoseconds(timeline.get(p), at(in_timeline, p), zero=True, nullable=True)
-            for p in PHASES
-        },
+        outliers=_outliers(*member("outliers"), samples.size),
+        timeline_ns={p: _nanoseconds(*timeline(p), zero=True, nullable=True) for p in PHASES},
         timeline_samples_ns={
-            p: _times(phases[p], at(in_phases, p), zero=True)
-            for p in PHASES
-            if phases.get(p) not in (None, [])
+            p: _times(*phases(p), zero=True) for p in PHASES if phases(p)[0] not in (None, [])
         },
-        energy_joules=fields.number(
-            row.get("energy_joules"), at(where, "energy_joules"), 0, _MOST_JOULES, nullable=True
-        ),
-        energy_reason=expect(row.get("energy_reason"), str, at(where, "energy_reason"), True),
+        energy_joules=fields.number(*member("energy_joules"), 0, _MOST_JOULES, nullable=True),
+        energy_reason=expect(*member("energy_reason"), str, nullable=True),
         counters={
-            name: fields.number(count, at(where, f"counters.{name}"), 0, _MOST_COUNTS)
-            for name, count in fields.members(
-                row.get("counters"), at(where, "counters"), nullable=True
-            ).items()
+            name: fields.number(count, at(in_counters, name), 0, _MOST_COUNTS)
+            for name, count in counters.items()
             if name in COUNTERS
         },
-        counters_reason=expect(row.get("counters_reason"), str, at(where, "counters_reason"), True),
-        verified=expect(row.get("verified"), bool, at(where, "verified")),
+        counters_reason=expect(*member("counters_reason"), str, nullable=True),
+        verified=expect(*member("verified"), bool),
         stand_in=axes["device"] in stand_ins,
         openssl=openssl,
         process=process,
         samples_of={process: samples} if samples.size else {},
     )
+
+
+def _object(member: tuple[Any, str]) -> tuple[dict[str, Any], str]:
+    """Return a member that is an object, empty if it is null, and its path."""
+    value, where = member
+    return fields.members(value, where, nullable=True), where
 
 
 def _processes(value: dict[str, Any], rows: int, where: str) -> list[Process]:
@@ -185,25 +182,24 @@ def _processes(value: dict[str, Any], rows: int, where: str) -> list[Process]:
     lab = value.get("lab")
     parts = lab.get("parts") if isinstance(lab, dict) else None
     for number, (place, part) in enumerate(fields.items(parts, at(where, "lab.parts"), True)):
-        part = expect(part, dict, place)
-        at_rows = at(place, "results")
-        span = [fields.whole(n, spot) for spot, n in fields.items(part.get("results"), at_rows)]
+        member = fields.inside(expect(part, place, dict), place)
+        span = [fields.whole(n, spot) for spot, n in fields.items(*member("results"))]
         if len(span) != 2 or sum(span) > rows:
             text = f"expected the first of {rows} rows and their number, found {shown(span)}"
-            raise WrongField(at_rows, text)
+            raise WrongField(at(place, "results"), text)
         first, count = span
         process = Process(
             number + 1,
-            expect(part.get("time"), str, at(place, "time"), nullable=True),
-            fields.whole(part.get("process"), at(place, "process"), nullable=True),
+            expect(*member("time"), str, nullable=True),
+            fields.whole(*member("process"), nullable=True),
         )
         found[first : first + count] = [process] * count
     return found
 
 
 def _skip_of(json_row: Any, where: str) -> Skip:
-    row = _updated(expect(json_row, dict, where))
-    reason = expect(row.get("reason"), str, at(where, "reason"))
+    row = _updated(expect(json_row, where, dict))
+    reason = expect(row.get("reason"), at(where, "reason"), str)
     # Any axis may be unknown, and a row that stands for a device has 0 bytes.
     axes = {name: _axis(row.get(name), name, at(where, name), True, least=0) for name in AXES}
     return Skip(axes, reason)
@@ -212,28 +208,26 @@ def _skip_of(json_row: Any, where: str) -> Skip:
 def _check_context(context: dict[str, Any], where: str) -> None:
     """Check the members of a context that reports show or compute with; all may be unknown."""
 
-    def inside(name: str) -> tuple[Any, str]:
-        return context.get(name), at(where, name)
-
+    member = fields.inside(context, where)
     for name in _CONTEXT_TEXTS:
-        expect(context.get(name), str, at(where, name), nullable=True)
+        expect(*member(name), str, nullable=True)
     for name in ("cores", "threads"):
-        fields.whole(*inside(name), 1, MOST_WORKERS, nullable=True)
+        fields.whole(*member(name), 1, MOST_WORKERS, nullable=True)
     for name in ("numa", "last_level_cache_bytes", "memory_bytes"):
-        fields.whole(*inside(name), nullable=True)
-    fields.number(*inside("clock_hz"), 1e6, 1e12, nullable=True)
-    expect(context.get("dirty"), bool, at(where, "dirty"), nullable=True)
-    for place, feature in fields.items(*inside("features"), nullable=True):
-        expect(feature, str, place)
+        fields.whole(*member(name), nullable=True)
+    fields.number(*member("clock_hz"), 1e6, 1e12, nullable=True)
+    expect(*member("dirty"), bool, nullable=True)
+    for place, feature in fields.items(*member("features"), nullable=True):
+        expect(feature, place, str)
     for name in ("libraries", "drivers"):
-        value, place = inside(name)
-        for member, version in fields.members(value, place, nullable=True).items():
-            expect(version, str, at(place, member), nullable=True)
-    fields.members(*inside("omp"), nullable=True)
-    for place, gpu in fields.items(*inside("gpus"), nullable=True):
-        fields.members(gpu, place)
+        versions, place = _object(member(name))
+        for library, version in versions.items():
+            expect(version, at(place, library), str, nullable=True)
+    _object(member("omp"))
+    for place, gpu in fields.items(*member("gpus"), nullable=True):
+        text = fields.inside(fields.members(gpu, place), place)
         for name in _GPU_TEXTS:
-            expect(gpu.get(name), str, at(place, name), nullable=True)
+            expect(*text(name), str, nullable=True)
 
 
 def _too_long(text: str) -> float:
@@ -276,7 +270,7 @@ def from_object(value: Any, source: str) -> Report:
 
 
 def _report_of(value: Any, source: str, where: str) -> Report:
-    value = expect(value, dict, where)
+    value = expect(value, where, dict)
     name = f"{source}: {where}" if where else source
     if value.get("schema") != SCHEMA or isinstance(value.get("schema"), bool):
         raise LabError(
@@ -290,7 +284,7 @@ def _report_of(value: Any, source: str, where: str) -> Report:
         return merge([_report_of(run, source, place) for place, run in runs])
     results = fields.items(value.get("results"), at(where, "results"))
     skipped = fields.items(value.get("skipped", []), at(where, "skipped"))
-    context = expect(value.get("context"), dict, at(where, "context"))
+    context = expect(value.get("context"), at(where, "context"), dict)
     _check_context(context, at(where, "context"))
     stand_ins = {str(gpu.get("id")) for gpu in context.get("gpus") or [] if is_cpu_device(gpu)}
     openssl = (context.get("libraries") or {}).get("openssl")

@@ -146,11 +146,9 @@ def _check_setting(value: Any, where: str) -> None:
     required = [field.name for field in known if field.default is MISSING]
     _check_names(setting, required, [field.name for field in known], where)
 
-    def inside(name: str) -> tuple[Any, str]:
-        return setting.get(name), at(where, name)
-
+    inside = fields.inside(setting, where)
     fields.whole(*inside("cores"), 1, bench.MOST_WORKERS)
-    expect(setting.get("quick", False), bool, at(where, "quick"))
+    expect(setting.get("quick", False), at(where, "quick"), bool)
     fields.whole(*inside("max_size"), 1, nullable=True)
     fields.whole(*inside("samples"), 1, nullable=True)
     fields.number(setting.get("min_time", 0), at(where, "min_time"), 0, 86400)
@@ -219,8 +217,8 @@ def check(whole: dict[str, Any], source: str) -> None:
         known = asdict(Device(None, None, False, None))
         _check_names(device, list(known), known, "lab.device")
         for name in ("id", "name", "reason"):
-            expect(device[name], str, at("lab.device", name), nullable=True)
-        expect(device["is_cpu"], bool, "lab.device.is_cpu")
+            expect(device[name], at("lab.device", name), str, nullable=True)
+        expect(device["is_cpu"], "lab.device.is_cpu", bool)
         _check_parts(lab["parts"], "lab.parts", whole)
     except WrongField as error:
         raise LabError(f"{source}: {error}; {bench.AGAIN}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,32 +21,6 @@ PHASES = (
     "gather",
 )
 PORTS = "ports-"  # with a kernel's name: a rival that only keeps that kernel's AES units busy
-# Name → (type, nullable).
-AXIS_TYPES: dict[str, tuple[type, bool]] = {
-    "rival": (str, True),
-    "device": (str, True),
-    "kernel": (str, True),
-    "mode": (str, True),
-    "key_bits": (int, True),
-    "direction": (str, True),
-    "threads": (int, False),
-    "executor": (str, True),
-    "ranks": (int, False),
-    "bytes": (int, False),
-    "messages": (int, False),
-    "keys": (str, True),
-    "scope": (str, False),
-    "format": (str, True),
-    "in_place": (bool, False),
-    "cache": (str, True),
-    "key_expansion": (str, True),
-    "transfer": (str, True),
-    "distribution": (str, True),
-    "overlap": (bool, False),
-    "group_threads": (int, True),
-    "gpu_tuning": (str, True),
-}
-AXES = tuple(AXIS_TYPES)
 COUNTERS = ("cycles", "instructions", "cache_misses")  # of the processor
 OPENMP = "openmp"  # an executor
 
@@ -79,13 +53,8 @@ class Process:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """One row of `results`. Times in nanoseconds for one call, sizes in bytes of plaintext.
-
-    In files, a row is what one process measured, and `samples_ns` are its samples. In a report that
-    `configurations.group` returned, it is what all processes measured of one configuration: then
-    `samples_ns` has the median of each process if there are several, and `samples_of` has all.
-    """
+class Axes:
+    """The axes of a row, as it has them in files: of these types, or null."""
 
     rival: str | None
     device: str | None
@@ -109,6 +78,21 @@ class Row:
     overlap: bool
     group_threads: int | None
     gpu_tuning: str | None
+
+
+AXIS_TYPES = {axis.name: axis.type for axis in fields(Axes)}  # as they are written above
+AXES = tuple(AXIS_TYPES)
+
+
+@dataclass(frozen=True, eq=False)
+class Row(Axes):
+    """One row of `results`. Times in nanoseconds for one call, sizes in bytes of plaintext.
+
+    In files, a row is what one process measured, and `samples_ns` are its samples. In a report that
+    `configurations.group` returned, it is what all processes measured of one configuration: then
+    `samples_ns` has the median of each process if there are several, and `samples_of` has all.
+    """
+
     samples_ns: np.ndarray
     outliers: tuple[int, ...]
     timeline_ns: dict[str, float | None]

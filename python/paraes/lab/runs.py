@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -62,36 +63,26 @@ class Run:
     def arguments(self, gpu: str | None) -> list[str]:
         """Return the flags of `paraes bench`, with `gpu` as the GPU."""
         devices = [gpu if device == GPU and gpu else device for device in self.devices]
-        flags = [
-            "--scope",
-            self.scope,
-            "--device",
-            ",".join(devices),
-            "--kernel",
-            ",".join(self.kernels),
-            "--mode",
-            self.mode,
-            "--key-bits",
-            ",".join(map(str, self.key_bits)),
-            "--direction",
-            ",".join(self.directions),
-            "--threads",
-            ",".join(map(str, self.threads)),
-            "--size",
-            str(self.size),
-            "--rivals",
-            ",".join(self.rivals),
-            "--samples",
-            str(self.samples),
-            "--min-time",
-            f"{self.min_time:g}",
-        ]
-        if self.executors != ("threads",):
-            flags += ["--executor", ",".join(self.executors)]
-        if self.key_expansions != ("host",):
-            flags += ["--key-expansion", ",".join(self.key_expansions)]
-        if self.group_threads:
-            flags += ["--group-threads", ",".join(map(str, self.group_threads))]
+        values: dict[str, Sequence[Any]] = {
+            "--scope": [self.scope],
+            "--device": devices,
+            "--kernel": self.kernels,
+            "--mode": [self.mode],
+            "--key-bits": self.key_bits,
+            "--direction": self.directions,
+            "--threads": self.threads,
+            "--size": [self.size],
+            "--rivals": self.rivals,
+            "--samples": [self.samples],
+            "--min-time": [f"{self.min_time:g}"],
+            # Without these, the bench does what is meant.
+            "--executor": self.executors if self.executors != ("threads",) else (),
+            "--key-expansion": self.key_expansions if self.key_expansions != ("host",) else (),
+            "--group-threads": self.group_threads,
+        }
+        flags: list[str] = []
+        for flag, of in values.items():
+            flags += [flag, ",".join(map(str, of))] if of else []
         if self.scope == "file":
             flags += ["--format", "raw"]
         if self.scope in ("transfer", "file"):
