@@ -31,6 +31,7 @@ from paraes.lab.papers.setting import PROCESSES, Setting
 from paraes.lab.units import duration_text, plural
 
 INTERRUPTED = 130
+OUTPUTS = ("output", "markdown", "latex", "csv", *drawing.KINDS)
 
 
 def _print_tables(tables: list[Table]) -> None:
@@ -98,7 +99,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     inputs = [*getattr(arguments, "results", []), *filter(None, map(vars(arguments).get, "ab"))]
     if arguments.verb == "bundle":
         inputs += arguments.folder.glob("*.json")
-    for name in ("output", "markdown", "latex", "csv", *drawing.KINDS):
+    for name in OUTPUTS:
         path: Path | None = getattr(arguments, name, None)
         if path is None:
             continue
@@ -116,6 +117,12 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             raise LabError(f"{path}: {nearest} is not a folder; choose another place")
         if not os.access(nearest, os.W_OK):
             raise LabError(f"{path}: no permission to write to {nearest}; choose another place")
+
+
+def _write_page(path: Path, document: Document) -> None:
+    from paraes.lab.report import render
+
+    write_whole(path, render(document))
 
 
 def _export(document: Document, arguments: argparse.Namespace) -> None:
@@ -166,9 +173,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     results = arguments.output / "results.json"
     document = _document([whole], [str(results)], None)
     write_whole(results, dumps(whole))
-    from paraes.lab.report import render
-
-    write_whole(arguments.output / "report.html", render(document))
+    _write_page(arguments.output / "report.html", document)
     _export(document, arguments)
     own = [s for s in document.sections if s.name.startswith(tuple(papers))]
     own.append(document.sections[0])  # the verdicts come last, where a terminal shows them
@@ -222,8 +227,7 @@ def _document(values: list[dict], sources: list[str], clock_hz: float | None) ->
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    outputs = ("output", "markdown", "latex", "csv", *drawing.KINDS)
-    if not any(getattr(arguments, name) for name in outputs):
+    if not any(getattr(arguments, name) for name in OUTPUTS):
         raise LabError(
             "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR, "
             "--svg DIR or --pdf DIR",
@@ -232,9 +236,7 @@ def _report(arguments: argparse.Namespace) -> int:
     values = [bench.read(path) for path in arguments.results]
     document = _document(values, list(map(bench.name_of, arguments.results)), arguments.clock)
     if arguments.output:
-        from paraes.lab.report import render
-
-        write_whole(arguments.output, render(document))
+        _write_page(arguments.output, document)
     _export(document, arguments)
     return _wrong_rows(values)
 
@@ -256,9 +258,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     )
     document = compare.document(found)
     if arguments.output:
-        from paraes.lab.report import render
-
-        write_whole(arguments.output, render(document))
+        _write_page(arguments.output, document)
     _export(document, arguments)
     for block in document.sections[0].blocks[:-1]:
         print(block.text + "\n")  # type: ignore[union-attr]

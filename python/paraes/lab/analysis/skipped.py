@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paraes.lab.analysis.rows import (
-    is_of_device,
-)
+from paraes.lab.analysis.rows import is_of_device
 from paraes.lab.document import (
     Cell,
     Column,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from paraes.lab.document import (
-    Missing,
-)
+from paraes.lab.document import Missing
 from paraes.lab.errors import LabError
 from paraes.lab.papers.setting import Setting
 from paraes.lab.rows import AXES, OPENMP, Report, Row, Skip
