@@ -8,9 +8,9 @@
 #include <memory>
 #include <utility>
 
-#include "python/native/secrets.hpp"
 #include "python/native/places.hpp"
 #include "python/native/reader.hpp"
+#include "python/native/secrets.hpp"
 #include "python/native/segment_stream.hpp"
 #include "python/native/streams.hpp"
 #include "python/native/writer.hpp"
@@ -156,20 +156,13 @@ class StreamReader {
     const Bytes sealed = buffer.first(n);
     used_ = 0;
     plain_bytes_ = 0;
+    const bool ends = n < buffer.size();
     std::size_t bytes = stream_->output_bytes(n);
-    const MutableBytes out = room(bytes + 1);
+    const MutableBytes out = room(ends ? stream_->held() + n : bytes);
     stream_->update(sealed, out.first(bytes));
-    if (n < buffer.size()) {
+    if (ends) {
       const std::size_t rest = stream_->final_bytes();
-      SecretBytes last(rest);
-      stream_->finish(last.span());
-      if (bytes != 0 && plain_->size() < bytes + rest) {
-        auto larger = std::make_unique<IoBuffer>(bytes + rest);
-        std::copy_n(plain_->data(), bytes, larger->data());
-        secure_zero(plain_->data(), plain_->size());
-        plain_ = std::move(larger);
-      }
-      std::copy_n(last.data(), rest, room(bytes + rest).data() + bytes);
+      stream_->finish(out.subspan(bytes, rest));
       bytes += rest;
       ended_ = true;
     }
