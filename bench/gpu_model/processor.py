@@ -11,6 +11,7 @@ import dataclasses
 import cubin
 import instructions
 import numpy as np
+from operands import WORD, Unknown, read, read_predicate
 
 WARP = 32
 INSTRUCTION_BYTES = 16
@@ -95,10 +96,10 @@ def prepare(function, chip):
             action = instructions.compile_instruction(opcode, operands)
             if kind in instructions.CONTROL:
                 entry.branches[number] = control_of(kind, operands, function)
-            condition = instructions.read_predicate(guard[1:]) if guard else None
-        except (instructions.Unknown, KeyError, IndexError, ValueError, TypeError) as error:
+            condition = read_predicate(guard[1:]) if guard else None
+        except (Unknown, KeyError, IndexError, ValueError, TypeError) as error:
             at = f"{function.name} at {number * INSTRUCTION_BYTES:#x}"
-            raise instructions.Unknown(f"{at}: {text}: {error}") from error
+            raise Unknown(f"{at}: {text}: {error}") from error
         entry.texts.append(text)
         entry.opcodes.append(opcode)
         entry.actions.append(action)
@@ -110,12 +111,12 @@ def prepare(function, chip):
 def control_of(kind, operands, function):
     texts = cubin.split_operands(operands)
     if kind in ("EXIT", "BAR"):
-        return kind, [instructions.read_predicate(t) for t in texts if kind == "EXIT"], None
+        return kind, [read_predicate(t) for t in texts if kind == "EXIT"], None
     if kind == "RET":
-        return kind, [], instructions.read(texts[0])
+        return kind, [], read(texts[0])
     target = texts.pop()
     address = int(target, 16) if target.startswith("0x") else function.symbols[target]
-    conditions = [instructions.read_predicate(text) for text in texts]
+    conditions = [read_predicate(text) for text in texts]
     return kind, conditions, address // INSTRUCTION_BYTES
 
 
@@ -206,17 +207,17 @@ class Group:
             "SR_LANEID": self.rows % WARP,
         }
         if name not in values:
-            raise instructions.Unknown(f"the special register {name}")
+            raise Unknown(f"the special register {name}")
         return values[name].astype(np.uint32)
 
     def constants(self, bank, at, size):
         if bank not in self.banks:
-            raise instructions.Unknown(f"constant bank {bank}")
+            raise Unknown(f"constant bank {bank}")
         content = self.banks[bank]
         at = np.minimum(at.astype(np.int64), len(content) - size)
         checked = at if self.active is None else at[self.active]
         if bank == 0 and not self.known[checked].all():
-            raise instructions.Unknown(f"constant {int(at[0]):#x} of bank 0")
+            raise Unknown(f"constant {int(at[0]):#x} of bank 0")
         value = np.zeros(self.threads, np.uint32)
         for i in range(size):
             value |= content[at + i].astype(np.uint32) << np.uint32(8 * i)
@@ -264,7 +265,7 @@ class Group:
         return everywhere
 
     def local_places(self, at, size, mask):
-        place = at & instructions.WORD
+        place = at & WORD
         if mask is not None:
             place = np.where(mask, place, np.uint64(0))
         if size < 4 or (place >= LOCAL_BYTES).any() or (place % np.uint64(size) != 0).any():
@@ -274,7 +275,7 @@ class Group:
     def places(self, space, at, size, mask):
         if space == "global":
             return self.memory.places(at, size, mask)
-        at = at & instructions.WORD
+        at = at & WORD
         self.count_wavefronts(at, size, mask)
         place = at if mask is None else at[mask]
         wrong = (place < self.shared_base) | (place + np.uint64(size) > len(self.shared))
@@ -392,7 +393,7 @@ def run(entry, memory, arguments, threads, groups, shared_bytes):
         group = Group(entry, memory, arguments, threads, number, groups, shared_bytes, counts)
         try:
             group.run()
-        except (Fault, instructions.Unknown) as error:
+        except (Fault, Unknown) as error:
             text = entry.texts[group.at]
             at = f"{entry.name} at {group.at * INSTRUCTION_BYTES:#x}: {text}"
             raise type(error)(f"{at}: {error}") from error

@@ -28,56 +28,43 @@ class OptionalBuffer {
   throw InvalidArgument("nonce: it has 8 to 128 bytes; 12 is the standard's recommendation");
 }
 
-[[noreturn, gnu::cold]] void refuse_size(std::size_t bytes, std::size_t right) {
-  throw InvalidArgument("buf: it must have " + std::to_string(right) + " bytes, not " +
-                        std::to_string(bytes));
-}
-
 [[noreturn, gnu::cold]] void refuse_tag(const std::string& text) { raise("InvalidTag", text); }
 
 class AesGcm {
  public:
   AesGcm(nb::handle key, const Where& where) : use_(where), gcm_(open(key, where)) {}
 
-  nb::object encrypt(nb::handle nonce, nb::handle data, nb::handle associated_data) {
+  nb::bytes encrypt(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data) {
     const Arguments arguments(nonce, data, associated_data);
     NewBytes out(arguments.data.size() + tag_bytes);
     seal(arguments, out.span());
     return out.take();
   }
 
-  std::size_t encrypt_into(nb::handle nonce, nb::handle data, nb::handle associated_data,
-                           nb::handle buf) {
+  std::size_t encrypt_into(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data,
+                           AnyBuffer buf) {
     const Arguments arguments(nonce, data, associated_data);
     const Buffer out(buf, "buf", Buffer::write);
-    if (const std::size_t right = arguments.data.size() + tag_bytes; out.size() != right) {
-      refuse_size(out.size(), right);
-    }
-    arguments.check_aliases(out.bytes());
+    check_size(out, arguments.data.size() + tag_bytes);
     // The tag is written last, and where no input may be left.
-    const Bytes in = arguments.data.bytes();
-    if (in.data() != out.bytes().data() && overlap(in, out.bytes())) refuse_overlap();
+    arguments.check_aliases(out.bytes());
     seal(arguments, out.writable());
     return out.size();
   }
 
-  nb::object decrypt(nb::handle nonce, nb::handle data, nb::handle associated_data) {
+  nb::bytes decrypt(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data) {
     const Arguments arguments(nonce, data, associated_data);
     NewBytes out(arguments.opened_bytes());
     open_tagged(arguments, out.span());
     return out.take();
   }
 
-  std::size_t decrypt_into(nb::handle nonce, nb::handle data, nb::handle associated_data,
-                           nb::handle buf) {
+  std::size_t decrypt_into(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data,
+                           AnyBuffer buf) {
     const Arguments arguments(nonce, data, associated_data);
     const Buffer out(buf, "buf", Buffer::write);
-    if (const std::size_t right = arguments.opened_bytes(); out.size() != right) {
-      refuse_size(out.size(), right);
-    }
+    check_size(out, arguments.opened_bytes());
     arguments.check_aliases(out.bytes());
-    const Bytes in = arguments.data.bytes();
-    if (in.data() != out.bytes().data() && overlap(in, out.bytes())) refuse_overlap();
     open_tagged(arguments, out.writable());
     return out.size();
   }
@@ -102,16 +89,13 @@ class AesGcm {
       if (overlap(nonce.bytes(), out) || overlap(associated_data.bytes(), out)) {
         throw InvalidArgument("buf: it must not overlap the nonce or the associated data");
       }
+      check_overlap(data.bytes(), out, true);
     }
 
     Buffer nonce;
     Buffer data;
     OptionalBuffer associated_data;
   };
-
-  [[noreturn, gnu::cold]] static void refuse_overlap() {
-    throw InvalidArgument("buf: it overlaps data, and does not begin at the same byte");
-  }
 
   static Gcm open(nb::handle object, const Where& where) {
     const Buffer key(object, "key");
@@ -149,7 +133,7 @@ class AesGcm {
   Gcm gcm_;
 };
 
-nb::object generate_key(nb::handle length) {
+nb::bytes generate_key(AnyInt length) {
   const std::int64_t bit_length = whole_number(length, "bit_length");
   if (bit_length != 128 && bit_length != 192 && bit_length != 256) {
     throw InvalidArgument("bit_length: it is 128, 192 or 256, not " + std::to_string(bit_length));
@@ -162,7 +146,7 @@ nb::object generate_key(nb::handle length) {
 }  // namespace
 
 void bind_aead(nb::module_& m) {
-  nb::class_<AesGcm>(m, "AESGCM", R"(AES-GCM (SP 800-38D) for messages in memory.
+  nb::class_<AesGcm> made(m, "AESGCM", R"(AES-GCM (SP 800-38D) for messages in memory.
 
 Made from a key of 16, 24 or 32 bytes. One object may be used by any number of threads at once.
 
@@ -178,48 +162,29 @@ Common to all methods:
   otherwise the two must not overlap. The number of bytes written is returned.
 - Errors are InvalidArgument (a ValueError) for a wrong size, TypeError for a wrong type, and
   InvalidTag if data does not authenticate. buf is then all zero.
-- More than 2 KiB are processed without the GIL, and from 64 KiB on by several threads.)")
-      .def(
+- More than 2 KiB are processed without the GIL, and from 64 KiB on by several threads.)");
+  made.def(
           "__init__",
-          [](AesGcm* self, nb::handle key, nb::handle threads, std::string device,
-             std::string kernel) {
-            new (self) AesGcm(key, {.threads = threads_of(threads),
-                                    .device = std::move(device),
-                                    .kernel = std::move(kernel)});
+          [](AesGcm* self, AnyBuffer key, AnyInt threads, std::string device, std::string kernel) {
+            new (self) AesGcm(key, where_of(threads, std::move(device), std::move(kernel)));
           },
           nb::arg("key"), nb::kw_only(), nb::arg("threads") = 0, nb::arg("device") = "cpu",
           nb::arg("kernel") = "auto",
-          nb::sig("def __init__(self, key: Buffer, *, threads: int = 0, device: str = 'cpu', "
-                  "kernel: str = 'auto') -> None"),
           "threads: of the CPU, 0 for all cores. device: 'cpu', 'cuda:0', 'hip', 'opencl'. kernel: "
           "one of `paraes devices`.")
       .def_static("generate_key", generate_key, nb::arg("bit_length"),
-                  nb::sig("def generate_key(bit_length: int) -> bytes"),
                   "A random key of 128, 192 or 256 bits.")
       .def("encrypt", &AesGcm::encrypt, nb::arg("nonce"), nb::arg("data"),
-           nb::arg("associated_data").none(),
-           nb::sig("def encrypt(self, nonce: Buffer, data: Buffer, "
-                   "associated_data: Buffer | None) -> bytes"),
-           "Returns the ciphertext and the tag.")
+           nb::arg("associated_data").none(), "Returns the ciphertext and the tag.")
       .def("decrypt", &AesGcm::decrypt, nb::arg("nonce"), nb::arg("data"),
-           nb::arg("associated_data").none(),
-           nb::sig("def decrypt(self, nonce: Buffer, data: Buffer, "
-                   "associated_data: Buffer | None) -> bytes"),
-           "Returns the plaintext of a ciphertext and its tag.")
+           nb::arg("associated_data").none(), "Returns the plaintext of a ciphertext and its tag.")
       .def("encrypt_into", &AesGcm::encrypt_into, nb::arg("nonce"), nb::arg("data"),
            nb::arg("associated_data").none(), nb::arg("buf"),
-           nb::sig("def encrypt_into(self, nonce: Buffer, data: Buffer, "
-                   "associated_data: Buffer | None, buf: Buffer) -> int"),
            "Writes the ciphertext and the tag to buf: 16 bytes more than data.")
       .def("decrypt_into", &AesGcm::decrypt_into, nb::arg("nonce"), nb::arg("data"),
            nb::arg("associated_data").none(), nb::arg("buf"),
-           nb::sig("def decrypt_into(self, nonce: Buffer, data: Buffer, "
-                   "associated_data: Buffer | None, buf: Buffer) -> int"),
-           "Writes the plaintext to buf: 16 bytes fewer than data.")
-      .def_prop_ro("kernel", &AesGcm::kernel, "The kernel that runs.")
-      .def_prop_ro("device", &AesGcm::device, "Where it runs.")
-      .def_prop_ro("threads", &AesGcm::threads,
-                   "The most threads that a call uses; limit_threads() may allow fewer.");
+           "Writes the plaintext to buf: 16 bytes fewer than data.");
+  bind_where(made);
 }
 
 }  // namespace paraes::python

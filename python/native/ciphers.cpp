@@ -14,7 +14,7 @@ namespace {
 // A key that no Python object holds.
 class AesKey {
  public:
-  explicit AesKey(nb::handle object) {
+  explicit AesKey(AnyBuffer object) {
     const Buffer key(object, "key");
     if (key.size() != 16 && key.size() != 24 && key.size() != 32 && key.size() != 64) {
       throw InvalidArgument(
@@ -58,7 +58,7 @@ class Context {
   }
   ~Context() { secure_zero(held_.data(), held_.size()); }
 
-  nb::object update(nb::handle object) {
+  nb::bytes update(AnyBuffer object) {
     const Buffer data(object, "data");
     const Turns::Turn turn = turns_.take();
     NewBytes out(output_bytes(data.size()));
@@ -66,7 +66,7 @@ class Context {
     return out.take();
   }
 
-  std::size_t update_into(nb::handle object, nb::handle buf) {
+  std::size_t update_into(AnyBuffer object, AnyBuffer buf) {
     const Buffer data(object, "data");
     const Buffer out(buf, "buf", Buffer::write);
     const Turns::Turn turn = turns_.take();
@@ -74,14 +74,12 @@ class Context {
     check_room(out, bytes);
     const MutableBytes written = out.writable().first(bytes);
     const bool in_place = held_bytes_ == 0 && data.bytes().data() == written.data();
-    if (!in_place && overlap(data.bytes(), written)) {
-      throw InvalidArgument("buf: it overlaps data, and does not begin at the same byte");
-    }
+    if (!in_place && overlap(data.bytes(), written)) refuse_overlap(true);
     process(data.bytes(), written);
     return bytes;
   }
 
-  nb::object finalize() {
+  nb::bytes finalize() {
     const Turns::Turn turn = turns_.take();
     check_open();
     if (held_bytes_ != 0) {
@@ -93,7 +91,7 @@ class Context {
     return NewBytes(0).take();
   }
 
-  void reset_nonce(nb::handle object) {
+  void reset_nonce(AnyBuffer object) {
     const Buffer nonce(object, "nonce");
     const Turns::Turn turn = turns_.take();
     check_not_finalized();
@@ -224,59 +222,49 @@ void bind_ciphers(nb::module_& m) {
   nb::class_<AesKey>(m, "AES", R"(An AES key of 16, 24 or 32 bytes; for XTS 32 or 64: two halves.
 
 The object keeps the only copy of the key, which repr and pickle do not show.)")
-      .def(nb::init<nb::handle>(), nb::arg("key"),
-           nb::sig("def __init__(self, key: Buffer) -> None"))
+      .def(nb::init<AnyBuffer>(), nb::arg("key"))
       .def_prop_ro("key_size", &AesKey::key_size, "In bits.")
       .def_prop_ro(
           "block_size", [](const AesKey&) { return 128; }, "In bits.")
       .def_prop_ro(
           "name", [](const AesKey&) { return "AES"; }, "\"AES\".");
   m.def(
-      "AES128", [](nb::handle key) { return AesKey(key, 16); }, nb::arg("key"),
-      nb::sig("def AES128(key: Buffer) -> AES"), "AES with 16 bytes; not for XTS.");
+      "AES128", [](AnyBuffer key) { return AesKey(key, 16); }, nb::arg("key"),
+      "AES with 16 bytes; not for XTS.");
   m.def(
-      "AES256", [](nb::handle key) { return AesKey(key, 32); }, nb::arg("key"),
-      nb::sig("def AES256(key: Buffer) -> AES"), "AES with 32 bytes; not for XTS.");
-  nb::class_<Context>(m, "CipherContext", R"(One message that is being encrypted or decrypted.
+      "AES256", [](AnyBuffer key) { return AesKey(key, 32); }, nb::arg("key"),
+      "AES with 32 bytes; not for XTS.");
+  nb::class_<Context> context(m, "CipherContext",
+                              R"(One message that is being encrypted or decrypted.
 
 paraes.ciphers.Cipher makes it. Calls from several threads take turns; more than 2 KiB are processed
-without the GIL. Arguments are objects with the buffer protocol, as for AESGCM.)")
+without the GIL. Arguments are objects with the buffer protocol, as for AESGCM.)");
+  context
       .def(
           "__init__",
-          [](Context* self, const AesKey& key, const std::string& mode, nb::handle iv,
-             bool encrypts, nb::handle unit_size, nb::handle threads, std::string device,
-             std::string kernel) {
+          [](Context* self, const AesKey& key, const std::string& mode, AnyBuffer iv, bool encrypts,
+             AnyInt unit_size, AnyInt threads, std::string device, std::string kernel) {
             new (self) Context(
                 key, mode, iv, encrypts ? Direction::encrypt : Direction::decrypt,
                 static_cast<std::size_t>(number_of(unit_size, "unit_size", 0, max_xts_unit_bytes)),
-                {.threads = threads_of(threads),
-                 .device = std::move(device),
-                 .kernel = std::move(kernel)});
+                where_of(threads, std::move(device), std::move(kernel)));
           },
           nb::arg("key"), nb::arg("mode"), nb::arg("iv").none(), nb::arg("encrypts"),
-          nb::arg("unit_size"), nb::arg("threads"), nb::arg("device"), nb::arg("kernel"),
-          nb::sig("def __init__(self, key: AES, mode: str, iv: Buffer | None, encrypts: bool, "
-                  "unit_size: int, threads: int, device: str, kernel: str) -> None"))
+          nb::arg("unit_size"), nb::arg("threads"), nb::arg("device"), nb::arg("kernel"))
       .def("update", &Context::update, nb::arg("data"),
-           nb::sig("def update(self, data: Buffer) -> bytes"),
            "Returns the output for data. ECB and CBC keep what is left of a block for the next "
            "call; "
            "XTS takes all data in one call.")
       .def("update_into", &Context::update_into, nb::arg("data"), nb::arg("buf"),
-           nb::sig("def update_into(self, data: Buffer, buf: Buffer) -> int"),
            "Writes the output to buf, which may have more bytes than needed, and returns how many "
            "were written. buf may begin at the same byte as data, unless a part of a block was "
            "kept; otherwise the two must not overlap.")
-      .def("finalize", &Context::finalize, nb::sig("def finalize(self) -> bytes"),
+      .def("finalize", &Context::finalize,
            "Ends the message and returns b''. InvalidArgument (a ValueError) if ECB or CBC have a "
            "part of a block left.")
       .def("reset_nonce", &Context::reset_nonce, nb::arg("nonce"),
-           nb::sig("def reset_nonce(self, nonce: Buffer) -> None"),
-           "Starts a new message with another nonce of 16 bytes. CBC and CTR only.")
-      .def_prop_ro("kernel", &Context::kernel, "The kernel that runs.")
-      .def_prop_ro("device", &Context::device, "Where it runs.")
-      .def_prop_ro("threads", &Context::threads,
-                   "The most threads that a call uses; limit_threads() may allow fewer.");
+           "Starts a new message with another nonce of 16 bytes. CBC and CTR only.");
+  bind_where(context);
 }
 
 }  // namespace paraes::python

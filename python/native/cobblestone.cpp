@@ -33,7 +33,7 @@ std::vector<std::uint8_t> context_of(nb::handle object) {
 }
 
 template <std::size_t KeyBytes>
-nb::object generate_key() {
+nb::bytes generate_key() {
   NewBytes key(KeyBytes);
   random_bytes(key.span());
   return key.take();
@@ -61,7 +61,7 @@ class Streaming {
   }
 
  public:
-  nb::object update(nb::handle object) {
+  nb::bytes update(AnyBuffer object) {
     const Buffer data(object, "data");
     const Turns::Turn turn = turns_.take();
     NewBytes out(output_bytes(data.bytes()));
@@ -69,21 +69,19 @@ class Streaming {
     return out.take();
   }
 
-  std::size_t update_into(nb::handle object, nb::handle buf) {
+  std::size_t update_into(AnyBuffer object, AnyBuffer buf) {
     const Buffer data(object, "data");
     const Buffer out(buf, "buf", Buffer::write);
     const Turns::Turn turn = turns_.take();
     const std::size_t bytes = output_bytes(data.bytes());
     check_room(out, bytes);
     const MutableBytes written = out.writable().first(bytes);
-    if (overlap(data.bytes(), written)) {
-      throw InvalidArgument("buf: it must not overlap data");
-    }
+    check_overlap(data.bytes(), written, false);
     guarded(data.size(), [&] { process(data.bytes(), written); });
     return bytes;
   }
 
-  nb::object finalize() {
+  nb::bytes finalize() {
     const Turns::Turn turn = turns_.take();
     check_open();
     finalized_ = true;
@@ -216,26 +214,26 @@ class OneShot {
     check(where_, key_);
   }
 
-  nb::object encrypt(nb::handle object) {
+  nb::bytes encrypt(AnyBuffer object) {
     const Buffer data(object, "data");
     NewBytes out(sealed_bytes(data.size()));
     seal(data.bytes(), out.span());
     return out.take();
   }
-  std::size_t encrypt_into(nb::handle object, nb::handle buf) {
+  std::size_t encrypt_into(AnyBuffer object, AnyBuffer buf) {
     const Buffer data(object, "data");
     const Buffer out(buf, "buf", Buffer::write);
     const std::size_t bytes = check_output(data, out, sealed_bytes(data.size()));
     seal(data.bytes(), out.writable());
     return bytes;
   }
-  nb::object decrypt(nb::handle object) {
+  nb::bytes decrypt(AnyBuffer object) {
     const Buffer data(object, "data");
     NewBytes out(plain_bytes(data.size()));
     open(data.bytes(), out.span());
     return out.take();
   }
-  std::size_t decrypt_into(nb::handle object, nb::handle buf) {
+  std::size_t decrypt_into(AnyBuffer object, AnyBuffer buf) {
     const Buffer data(object, "data");
     const Buffer out(buf, "buf", Buffer::write);
     const std::size_t bytes = check_output(data, out, plain_bytes(data.size()));
@@ -243,7 +241,7 @@ class OneShot {
     return bytes;
   }
 
-  nb::object decrypt_range(nb::handle object, nb::handle begin, nb::handle bytes) {
+  nb::bytes decrypt_range(AnyBuffer object, AnyInt begin, AnyInt bytes) {
     use_.check();
     const auto offset = size_of(begin, "offset");
     const auto length = size_of(bytes, "length");
@@ -281,13 +279,8 @@ class OneShot {
     return static_cast<std::size_t>(c2sp_layout().extent_of(sealed).plain_bytes);
   }
   static std::size_t check_output(const Buffer& data, const Buffer& out, std::size_t right) {
-    if (out.size() != right) {
-      throw InvalidArgument("buf: it must have " + std::to_string(right) + " bytes, not " +
-                            std::to_string(out.size()));
-    }
-    if (overlap(data.bytes(), out.bytes())) {
-      throw InvalidArgument("buf: it must not overlap data");
-    }
+    check_size(out, right);
+    check_overlap(data.bytes(), out.bytes(), false);
     return right;
   }
 
@@ -322,43 +315,34 @@ class OneShot {
   Where where_;
 };
 
-constexpr const char* keyed_signature =
-    "def __init__(self, key: Buffer, context: Buffer, *, threads: int = 0, device: str = 'cpu', "
-    "kernel: str = 'auto') -> None";
-
 template <class T>
 nb::class_<T> bind_keyed(nb::module_& m, const std::string& name, const std::string& text) {
   // The strings live as long as the module.
   nb::class_<T> made(m, name.c_str(), text.c_str());
   made.def(
       "__init__",
-      [](T* self, nb::handle key, nb::handle context, nb::handle threads, std::string device,
+      [](T* self, AnyBuffer key, AnyBuffer context, AnyInt threads, std::string device,
          std::string kernel) {
-        new (self) T(key, context,
-                     {.threads = threads_of(threads),
-                      .device = std::move(device),
-                      .kernel = std::move(kernel)});
+        new (self) T(key, context, where_of(threads, std::move(device), std::move(kernel)));
       },
       nb::arg("key"), nb::arg("context"), nb::kw_only(), nb::arg("threads") = 0,
-      nb::arg("device") = "cpu", nb::arg("kernel") = "auto", nb::sig(keyed_signature));
+      nb::arg("device") = "cpu", nb::arg("kernel") = "auto");
   return made;
 }
 
 template <class T>
 void bind_streaming(nb::class_<T>& made) {
   made.def(
-      "update", [](T& self, nb::handle data) { return self.update(data); }, nb::arg("data"),
-      nb::sig("def update(self, data: Buffer) -> bytes"),
+      "update", [](T& self, AnyBuffer data) { return self.update(data); }, nb::arg("data"),
       "Returns the output of all segments that data completes.");
   made.def(
       "update_into",
-      [](T& self, nb::handle data, nb::handle buf) { return self.update_into(data, buf); },
+      [](T& self, AnyBuffer data, AnyBuffer buf) { return self.update_into(data, buf); },
       nb::arg("data"), nb::arg("buf"),
-      nb::sig("def update_into(self, data: Buffer, buf: Buffer) -> int"),
       "Writes the same to buf, which does not overlap data and may have more bytes than "
       "needed. Returns how many were written.");
   made.def(
-      "finalize", [](T& self) { return self.finalize(); }, nb::sig("def finalize(self) -> bytes"),
+      "finalize", [](T& self) { return self.finalize(); },
       "Ends the message and returns the rest of the output.");
 }
 
@@ -374,8 +358,7 @@ key has )" +
           key + R"( random bytes. context, at most 544 bytes, is authenticated and not part of the
 output: decryption needs the same. The output is 56 bytes longer than the plaintext, and 16 more for
 each segment of 16 KiB. After finalize, calls raise AlreadyFinalized.)");
-  encryptor.def_static("generate_key", generate_key<KeyBytes>,
-                       nb::sig("def generate_key() -> bytes"), "A random key.");
+  encryptor.def_static("generate_key", generate_key<KeyBytes>, "A random key.");
   bind_streaming(encryptor);
   auto decryptor = bind_keyed<Decryptor<KeyBytes>>(
       m, "Cobblestone" + bits + "Decryptor", "Decrypts one message of Cobblestone-" + bits + R"(.
@@ -390,22 +373,15 @@ kinds of InvalidTag; after them, calls raise AlreadyFinalized.)");
 
 One object may be used by any number of threads at once. buf has exactly the size of the result and
 does not overlap data. Nothing is returned, and buf is all zero, unless all of data authenticates.)");
-  one_shot
-      .def_static("generate_key", generate_key<KeyBytes>, nb::sig("def generate_key() -> bytes"),
-                  "A random key.")
-      .def("encrypt", &OneShot<KeyBytes>::encrypt, nb::arg("data"),
-           nb::sig("def encrypt(self, data: Buffer) -> bytes"), "Returns the message.")
+  one_shot.def_static("generate_key", generate_key<KeyBytes>, "A random key.")
+      .def("encrypt", &OneShot<KeyBytes>::encrypt, nb::arg("data"), "Returns the message.")
       .def("encrypt_into", &OneShot<KeyBytes>::encrypt_into, nb::arg("data"), nb::arg("buf"),
-           nb::sig("def encrypt_into(self, data: Buffer, buf: Buffer) -> int"),
            "Writes the message to buf.")
-      .def("decrypt", &OneShot<KeyBytes>::decrypt, nb::arg("data"),
-           nb::sig("def decrypt(self, data: Buffer) -> bytes"), "Returns the plaintext.")
+      .def("decrypt", &OneShot<KeyBytes>::decrypt, nb::arg("data"), "Returns the plaintext.")
       .def("decrypt_into", &OneShot<KeyBytes>::decrypt_into, nb::arg("data"), nb::arg("buf"),
-           nb::sig("def decrypt_into(self, data: Buffer, buf: Buffer) -> int"),
            "Writes the plaintext to buf.")
       .def("decrypt_range", &OneShot<KeyBytes>::decrypt_range, nb::arg("data"), nb::arg("offset"),
            nb::arg("length"),
-           nb::sig("def decrypt_range(self, data: Buffer, offset: int, length: int) -> bytes"),
            "Returns `length` bytes of the plaintext from `offset` on. Authenticates only the "
            "segments "
            "that hold them. data is the whole message: an mmap, for example.");

@@ -27,6 +27,26 @@ namespace paraes::python {
 
 namespace nb = nanobind;
 
+struct BufferName {};
+
+}  // namespace paraes::python
+
+namespace nanobind::detail {
+template <>
+struct type_caster<paraes::python::BufferName> {
+  static constexpr auto Name = const_name("Buffer");
+};
+}  // namespace nanobind::detail
+
+namespace paraes::python {
+
+// Arguments that signatures show as of these types. nanobind passes any object: the functions check
+// it themselves, and name the argument where it is wrong.
+using AnyBuffer = nb::typed<nb::handle, BufferName>;
+using AnyInt = nb::typed<nb::handle, int>;
+// Keyword arguments that a function of paraes.files has passed on.
+using Options = nb::typed<nb::dict, nb::str, nb::object>;
+
 // Up to this many bytes, releasing the GIL takes longer than the work.
 inline constexpr std::size_t most_bytes_with_gil = 2048;
 
@@ -66,7 +86,8 @@ class Buffer {
 class NewBytes {
  public:
   explicit NewBytes(std::size_t size)
-      : object_(nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)))) {
+      : object_(nb::steal<nb::bytes>(
+            PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)))) {
     if (!object_.is_valid()) nb::raise_python_error();
     data_ = reinterpret_cast<std::uint8_t*>(PyBytes_AsString(object_.ptr()));
     size_ = size;
@@ -74,7 +95,7 @@ class NewBytes {
   }
 
   [[nodiscard]] MutableBytes span() const noexcept { return {data_, size_}; }
-  [[nodiscard]] nb::object take() noexcept { return std::move(object_); }
+  [[nodiscard]] nb::bytes take() noexcept { return std::move(object_); }
 
  private:
   // Memory of this size is new, and its pages come one by one when they are written. That can take
@@ -82,7 +103,7 @@ class NewBytes {
   static constexpr std::size_t huge_bytes = std::size_t{8} << 20;
   void request_huge_pages() const noexcept;
 
-  nb::object object_;
+  nb::bytes object_;
   std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
 };
@@ -188,6 +209,21 @@ inline void check_room(const Buffer& buf, std::size_t bytes) {
          is_before(b.data(), a.data() + a.size());
 }
 
+[[noreturn, gnu::cold]] void refuse_size(std::size_t bytes, std::size_t right);
+[[noreturn, gnu::cold]] void refuse_overlap(bool in_place);
+
+// Throws InvalidArgument unless the argument `buf` has `bytes` bytes.
+inline void check_size(const Buffer& buf, std::size_t bytes) {
+  if (buf.size() != bytes) refuse_size(buf.size(), bytes);
+}
+
+// Throws InvalidArgument if the argument `buf` has bytes of `data`, unless both begin at the same
+// byte and `in_place` allows that.
+inline void check_overlap(Bytes data, Bytes buf, bool in_place) {
+  const bool same = in_place && data.data() == buf.data();
+  if (!same && overlap(data, buf)) refuse_overlap(in_place);
+}
+
 // `bytes` bytes of a buffer that is made anew if it is smaller.
 [[nodiscard]] inline MutableBytes grown(std::unique_ptr<IoBuffer>& buffer, std::size_t bytes) {
   if (!buffer || buffer->size() < bytes) buffer = std::make_unique<IoBuffer>(bytes);
@@ -201,6 +237,9 @@ struct Where {
   std::string kernel = "auto";
   bool allow_leaky = false;
 };
+
+// The same from arguments of __init__.
+[[nodiscard]] Where where_of(nb::handle threads, std::string device, std::string kernel);
 
 // Keeps GPUs out of forked processes, which inherit nothing usable of a driver. Belongs to each
 // object that computes.
@@ -242,6 +281,15 @@ class DeviceUse {
 // The value of the argument `threads`: 0 for all cores.
 [[nodiscard]] inline int threads_of(nb::handle value) {
   return static_cast<int>(number_of(value, "threads", 0, 4096));
+}
+
+// The properties of an object that say where it computes.
+template <class T>
+void bind_where(nb::class_<T>& made) {
+  made.def_prop_ro("kernel", &T::kernel, "The kernel that runs.")
+      .def_prop_ro("device", &T::device, "Where it runs.")
+      .def_prop_ro("threads", &T::threads,
+                   "The most threads that a call uses; limit_threads() may allow fewer.");
 }
 
 // To be called in a child after os.fork(): it works on one thread from then on, unless it calls

@@ -1,9 +1,12 @@
 // Whole files: encrypt_file, decrypt_file, verify_file, rekey_file.
 
 #include <fcntl.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cerrno>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "python/native/places.hpp"
@@ -13,13 +16,19 @@
 namespace paraes::python {
 namespace {
 
-// The result of a function: see paraes.files.FileResult.
-nb::object result_of(const std::string& output, std::uint64_t bytes, const Cipher* cipher) {
-  return nb::make_tuple(
-      nb::steal<nb::str>(
-          PyUnicode_DecodeFSDefaultAndSize(output.data(), static_cast<Py_ssize_t>(output.size()))),
-      bytes, cipher != nullptr ? nb::object(nb::str(cipher->device().c_str())) : nb::none(),
-      cipher != nullptr ? nb::object(nb::str(std::string(cipher->kernel()).c_str())) : nb::none());
+// See paraes.files.FileResult.
+using Result =
+    std::tuple<nb::str, std::uint64_t, std::optional<std::string>, std::optional<std::string>>;
+
+Result result_of(const std::string& output, std::uint64_t bytes, const Cipher* cipher) {
+  Result result(nb::steal<nb::str>(PyUnicode_DecodeFSDefaultAndSize(
+                    output.data(), static_cast<Py_ssize_t>(output.size()))),
+                bytes, std::nullopt, std::nullopt);
+  if (cipher != nullptr) {
+    std::get<2>(result) = cipher->device();
+    std::get<3>(result) = std::string(cipher->kernel());
+  }
+  return result;
 }
 
 // The arguments that all functions have.
@@ -83,10 +92,22 @@ std::string default_output(const std::string& input, Direction direction) {
                         "target");
 }
 
-nb::object crypt_file(Direction direction, nb::handle source_path, nb::handle target_path,
-                      bool overwrite, const nb::dict& options) {
+// Authenticates a whole file, and writes its plaintext to `sink` if there is one.
+std::uint64_t open_file(FileCall& call, FileSource& source, std::unique_ptr<Message>& message,
+                        Sink* sink) {
+  message =
+      std::make_unique<Message>(call.secrets.open_header(source).parts, execution_of(call.where));
+  call.task.set_total(message->layout().extent_of(source.size()).plain_bytes);
+  OpenOptions open;
+  static_cast<TransferOptions&>(open) = call.transfer();
+  return open_message(source, *message, sink, open).plain_bytes;
+}
+
+template <Direction direction>
+Result crypt_file(nb::handle source_path, nb::handle target_path, bool overwrite,
+                  const Options& options) {
   const ForgottenOptions forgotten(options);
-  const bool encrypts = direction == Direction::encrypt;
+  constexpr bool encrypts = direction == Direction::encrypt;
   FileCall call(options, encrypts ? Role::seal : Role::open);
   check_all_taken(options, encrypts ? "encrypt_file" : "decrypt_file");
   const std::string path = path_of(source_path);
@@ -98,23 +119,18 @@ nb::object crypt_file(Direction direction, nb::handle source_path, nb::handle ta
     OpenedFile input = open_for_reading(path, call.secrets, false);
     FileSource source = regular_source(input);
     const OutputOptions output = {.overwrite = overwrite, .keep_mode = encrypts, .input = &input};
-    const Execution execution = execution_of(call.where);
     if (encrypts) {
       call.task.set_total(source.size());
       // Refuses the output before a passphrase takes its time, or age asks for something.
       auto sink = create(target, call.secrets, output);
-      message = std::make_unique<Message>(call.secrets.new_message(), execution);
+      message = std::make_unique<Message>(call.secrets.new_message(), execution_of(call.where));
       bytes = seal_message(source, *message, *sink, call.transfer()).plain_bytes;
       commit(*sink, target, call.secrets, output);
       return;
     }
     blaming_changes(source, [&] {
       auto sink = create(target, call.secrets, output);
-      message = std::make_unique<Message>(call.secrets.open_header(source).parts, execution);
-      call.task.set_total(message->layout().extent_of(source.size()).plain_bytes);
-      OpenOptions open;
-      static_cast<TransferOptions&>(open) = call.transfer();
-      bytes = open_message(source, *message, sink.get(), open).plain_bytes;
+      bytes = open_file(call, source, message, sink.get());
       commit(*sink, target, call.secrets, output);
     });
   });
@@ -122,7 +138,7 @@ nb::object crypt_file(Direction direction, nb::handle source_path, nb::handle ta
   return result_of(target, bytes, &message->cipher());
 }
 
-nb::object verify_file(nb::handle source_path, const nb::dict& options) {
+Result verify_file(nb::handle source_path, const Options& options) {
   const ForgottenOptions forgotten(options);
   FileCall call(options, Role::open);
   check_all_taken(options, "verify_file");
@@ -132,20 +148,13 @@ nb::object verify_file(nb::handle source_path, const nb::dict& options) {
   call.task.run([&] {
     OpenedFile input = open_for_reading(path, call.secrets, false);
     FileSource source = regular_source(input);
-    blaming_changes(source, [&] {
-      message = std::make_unique<Message>(call.secrets.open_header(source).parts,
-                                          execution_of(call.where));
-      call.task.set_total(message->layout().extent_of(source.size()).plain_bytes);
-      OpenOptions open;
-      static_cast<TransferOptions&>(open) = call.transfer();
-      bytes = open_message(source, *message, nullptr, open).plain_bytes;
-    });
+    blaming_changes(source, [&] { bytes = open_file(call, source, message, nullptr); });
   });
   call.task.call_progress();
   return result_of(path, bytes, &message->cipher());
 }
 
-nb::object rekey_file(nb::handle file_path, bool new_key, bool verify, const nb::dict& options) {
+Result rekey_file(nb::handle file_path, bool new_key, bool verify, const Options& options) {
   const ForgottenOptions forgotten(options);
   if (options.contains("format")) {
     throw InvalidArgument("rekey_file takes the paraes format alone");
@@ -215,29 +224,13 @@ nb::object rekey_file(nb::handle file_path, bool new_key, bool verify, const nb:
 }  // namespace
 
 void bind_files(nb::module_& m) {
-  m.def(
-      "encrypt_file",
-      [](nb::handle source, nb::handle target, bool overwrite, const nb::dict& options) {
-        return crypt_file(Direction::encrypt, source, target, overwrite, options);
-      },
-      nb::arg("source"), nb::arg("target").none(), nb::arg("overwrite"), nb::arg("options"),
-      nb::sig("def encrypt_file(source: object, target: object, overwrite: bool, "
-              "options: dict[str, object]) -> tuple[str, int, str | None, str | None]"));
-  m.def(
-      "decrypt_file",
-      [](nb::handle source, nb::handle target, bool overwrite, const nb::dict& options) {
-        return crypt_file(Direction::decrypt, source, target, overwrite, options);
-      },
-      nb::arg("source"), nb::arg("target").none(), nb::arg("overwrite"), nb::arg("options"),
-      nb::sig("def decrypt_file(source: object, target: object, overwrite: bool, "
-              "options: dict[str, object]) -> tuple[str, int, str | None, str | None]"));
-  m.def("verify_file", verify_file, nb::arg("source"), nb::arg("options"),
-        nb::sig("def verify_file(source: object, options: dict[str, object]) "
-                "-> tuple[str, int, str | None, str | None]"));
+  m.def("encrypt_file", crypt_file<Direction::encrypt>, nb::arg("source"), nb::arg("target").none(),
+        nb::arg("overwrite"), nb::arg("options"));
+  m.def("decrypt_file", crypt_file<Direction::decrypt>, nb::arg("source"), nb::arg("target").none(),
+        nb::arg("overwrite"), nb::arg("options"));
+  m.def("verify_file", verify_file, nb::arg("source"), nb::arg("options"));
   m.def("rekey_file", rekey_file, nb::arg("file"), nb::arg("new_key"), nb::arg("verify"),
-        nb::arg("options"),
-        nb::sig("def rekey_file(file: object, new_key: bool, verify: bool, "
-                "options: dict[str, object]) -> tuple[str, int, str | None, str | None]"));
+        nb::arg("options"));
 }
 
 }  // namespace paraes::python

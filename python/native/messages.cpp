@@ -1,6 +1,7 @@
 // Messages in memory (seal, unseal), and the streams that paraes.open returns.
 
 #include <fcntl.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,17 +20,13 @@ namespace {
 
 // ---- Messages in memory ----
 
-nb::object seal(nb::handle object, const nb::dict& options) {
-  const ForgottenOptions forgotten(options);
-  const Where where = take_where(options);
-  const DeviceUse use(where);
-  const Secrets secrets(options, Role::seal);
-  check_all_taken(options, "seal");
+nb::bytes seal(AnyBuffer object, const Options& options) {
+  const Call call(options, Role::seal, "seal");
   const Buffer data(object, "data");
   std::optional<Message> message;
   {
     const nb::gil_scoped_release released;
-    message.emplace(secrets.new_message(), execution_of(where));
+    message.emplace(call.secrets.new_message(), execution_of(call.where));
   }
   const Bytes header = message->header();
   NewBytes out(static_cast<std::size_t>(message->layout().sealed_bytes(data.size())));
@@ -37,31 +34,27 @@ nb::object seal(nb::handle object, const nb::dict& options) {
   {
     const WithoutGil released(data.size());
     seal_segments(*message, 0, true, data.bytes(), out.span().subspan(header.size()),
-                  where.threads);
+                  call.where.threads);
   }
   return out.take();
 }
 
-nb::object unseal(nb::handle object, const nb::dict& options) {
-  const ForgottenOptions forgotten(options);
-  const Where where = take_where(options);
-  const DeviceUse use(where);
-  const Secrets secrets(options, Role::open);
-  check_all_taken(options, "unseal");
+nb::bytes unseal(AnyBuffer object, const Options& options) {
+  const Call call(options, Role::open, "unseal");
   const Buffer data(object, "data");
   std::optional<Message> message;
   SegmentLayout::Extent extent;
   {
     const nb::gil_scoped_release released;
     MemorySource source(data.bytes());
-    message.emplace(secrets.open_header(source).parts, execution_of(where));
+    message.emplace(call.secrets.open_header(source).parts, execution_of(call.where));
     extent = message->layout().extent_of(data.size());
   }
   NewBytes out(static_cast<std::size_t>(extent.plain_bytes));
   {
     const WithoutGil released(data.size());
     open_segments(*message, 0, true, data.bytes().subspan(message->header().size()), out.span(),
-                  where.threads);
+                  call.where.threads);
   }
   return out.take();
 }
@@ -79,12 +72,12 @@ class PlainReader {
         size_(reader_->size()) {}
   ~PlainReader() { turns_.destroy(reader_); }
 
-  std::size_t readinto(std::uint64_t offset, nb::handle object) {
+  std::size_t readinto(std::uint64_t offset, AnyBuffer object) {
     const Buffer buffer(object, "buffer", Buffer::write);
     use_.check();
     return read_at(offset, buffer.writable());
   }
-  nb::object read(std::uint64_t offset, std::uint64_t bytes) {
+  nb::bytes read(std::uint64_t offset, std::uint64_t bytes) {
     use_.check();
     NewBytes out(static_cast<std::size_t>(std::min(bytes, size_ - std::min(size_, offset))));
     if (read_at(offset, out.span()) != out.span().size()) {
@@ -124,7 +117,7 @@ class StreamReader {
     turns_.destroy(source_);
   }
 
-  std::size_t readinto(nb::handle object) {
+  std::size_t readinto(AnyBuffer object) {
     const Buffer buffer(object, "buffer", Buffer::write);
     use_.check();
     return turns_([&] { return read(buffer.writable()); });
@@ -163,20 +156,13 @@ class StreamReader {
     const Bytes sealed = buffer.first(n);
     used_ = 0;
     plain_bytes_ = 0;
+    const bool ends = n < buffer.size();
     std::size_t bytes = stream_->output_bytes(n);
-    const MutableBytes out = room(bytes + 1);
+    const MutableBytes out = room(ends ? stream_->held() + n : bytes);
     stream_->update(sealed, out.first(bytes));
-    if (n < buffer.size()) {
+    if (ends) {
       const std::size_t rest = stream_->final_bytes();
-      SecretBytes last(rest);
-      stream_->finish(last.span());
-      if (bytes != 0 && plain_->size() < bytes + rest) {
-        auto larger = std::make_unique<IoBuffer>(bytes + rest);
-        std::copy_n(plain_->data(), bytes, larger->data());
-        secure_zero(plain_->data(), plain_->size());
-        plain_ = std::move(larger);
-      }
-      std::copy_n(last.data(), rest, room(bytes + rest).data() + bytes);
+      stream_->finish(out.subspan(bytes, rest));
       bytes += rest;
       ended_ = true;
     }
@@ -210,7 +196,7 @@ class PlainWriter {
       : use_(where), secrets_(std::move(secrets)), writer_(std::move(writer)) {}
   ~PlainWriter() { turns_.destroy(writer_); }
 
-  std::size_t write(nb::handle object) {
+  std::size_t write(AnyBuffer object) {
     const Buffer data(object, "data");
     use_.check();
     turns_([&] {
@@ -286,20 +272,15 @@ std::optional<OpenedFile> plain_file(const nb::object& file) {
   return opened;
 }
 
-nb::object open_reader(nb::object file, const nb::dict& options) {
-  const ForgottenOptions forgotten(options);
-  const Where where = take_where(options);
-  const DeviceUse use(where);
-  const Secrets secrets(options, Role::open);
-  check_all_taken(options, "open");
-
+nb::object open_reader(nb::object file, const Options& options) {
+  const Call call(options, Role::open, "open");
   std::optional<OpenedFile> opened;
   std::unique_ptr<Source> source;
   bool in_threads = true;
   if (is_path(file)) {
     const std::string path = path_of(file);
     const nb::gil_scoped_release released;
-    opened = open_for_reading(path, secrets, true);
+    opened = open_for_reading(path, call.secrets, true);
   } else if (!nb::hasattr(file, "read") && !nb::hasattr(file, "readinto")) {
     throw nb::type_error("file: a path or a binary file object is required");
   } else {
@@ -326,18 +307,15 @@ nb::object open_reader(nb::object file, const nb::dict& options) {
   std::unique_ptr<StreamReader> stream;
   {
     const nb::gil_scoped_release released;
-    const auto open = [&] {
-      Message message(secrets.open_header(*source).parts, execution_of(where));
-      if (dynamic_cast<PositionalSource*>(source.get()) != nullptr) {
-        std::unique_ptr<PositionalSource> positional(
-            static_cast<PositionalSource*>(source.release()));
-        reader = std::make_unique<PlainReader>(std::move(positional), std::move(message), where,
-                                               in_threads);
-      } else {
-        stream = std::make_unique<StreamReader>(std::move(source), std::move(message), where);
-      }
-    };
-    open();
+    Message message(call.secrets.open_header(*source).parts, execution_of(call.where));
+    if (dynamic_cast<PositionalSource*>(source.get()) != nullptr) {
+      std::unique_ptr<PositionalSource> positional(
+          static_cast<PositionalSource*>(source.release()));
+      reader = std::make_unique<PlainReader>(std::move(positional), std::move(message), call.where,
+                                             in_threads);
+    } else {
+      stream = std::make_unique<StreamReader>(std::move(source), std::move(message), call.where);
+    }
   }
   return reader ? nb::cast(reader.release(), nb::rv_policy::take_ownership)
                 : nb::cast(stream.release(), nb::rv_policy::take_ownership);
@@ -360,7 +338,7 @@ std::size_t written_bytes(nb::handle returned, std::size_t bytes, bool is_raw) {
   return is_size ? written : bytes;
 }
 
-nb::object open_writer(nb::object file, bool exclusive, const nb::dict& options) {
+std::unique_ptr<PlainWriter> open_writer(nb::object file, bool exclusive, const Options& options) {
   const ForgottenOptions forgotten(options);
   const Where where = take_where(options);
   const DeviceUse use(where);
@@ -409,40 +387,31 @@ nb::object open_writer(nb::object file, bool exclusive, const nb::dict& options)
   } else {
     throw nb::type_error("file: a path or a binary file object is required");
   }
-  auto made = std::make_unique<PlainWriter>(std::move(writer), std::move(secrets), where);
-  return nb::cast(made.release(), nb::rv_policy::take_ownership);
+  return std::make_unique<PlainWriter>(std::move(writer), std::move(secrets), where);
 }
 
 }  // namespace
 
 void bind_messages(nb::module_& m) {
-  m.def("seal", seal, nb::arg("data"), nb::arg("options"),
-        nb::sig("def seal(data: Buffer, options: dict[str, object]) -> bytes"));
-  m.def("unseal", unseal, nb::arg("data"), nb::arg("options"),
-        nb::sig("def unseal(data: Buffer, options: dict[str, object]) -> bytes"));
+  m.def("seal", seal, nb::arg("data"), nb::arg("options"));
+  m.def("unseal", unseal, nb::arg("data"), nb::arg("options"));
   nb::class_<PlainReader>(m, "PlainReader", "A message that can be read at any offset.")
-      .def("readinto", &PlainReader::readinto, nb::arg("offset"), nb::arg("buffer"),
-           nb::sig("def readinto(self, offset: int, buffer: Buffer) -> int"))
-      .def("read", &PlainReader::read, nb::arg("offset"), nb::arg("size"),
-           nb::sig("def read(self, offset: int, size: int) -> bytes"))
-      .def("size", &PlainReader::size, nb::sig("def size(self) -> int"))
-      .def("close", &PlainReader::close, nb::sig("def close(self) -> None"));
+      .def("readinto", &PlainReader::readinto, nb::arg("offset"), nb::arg("buffer"))
+      .def("read", &PlainReader::read, nb::arg("offset"), nb::arg("size"))
+      .def("size", &PlainReader::size)
+      .def("close", &PlainReader::close);
   nb::class_<StreamReader>(m, "StreamReader", "A message that is read in order.")
-      .def("readinto", &StreamReader::readinto, nb::arg("buffer"),
-           nb::sig("def readinto(self, buffer: Buffer) -> int"))
-      .def("close", &StreamReader::close, nb::sig("def close(self) -> None"));
+      .def("readinto", &StreamReader::readinto, nb::arg("buffer"))
+      .def("close", &StreamReader::close);
   nb::class_<PlainWriter>(m, "PlainWriter", "A message that is being written.")
-      .def("write", &PlainWriter::write, nb::arg("data"),
-           nb::sig("def write(self, data: Buffer) -> int"))
-      .def("finish", &PlainWriter::finish, nb::sig("def finish(self) -> None"))
-      .def("abort", &PlainWriter::abort, nb::sig("def abort(self) -> None"))
-      .def("is_pending", &PlainWriter::is_pending, nb::sig("def is_pending(self) -> bool"));
+      .def("write", &PlainWriter::write, nb::arg("data"))
+      .def("finish", &PlainWriter::finish)
+      .def("abort", &PlainWriter::abort)
+      .def("is_pending", &PlainWriter::is_pending);
   m.def("open_reader", open_reader, nb::arg("file"), nb::arg("options"),
         nb::sig("def open_reader(file: object, options: dict[str, object]) "
                 "-> PlainReader | StreamReader"));
-  m.def("open_writer", open_writer, nb::arg("file"), nb::arg("exclusive"), nb::arg("options"),
-        nb::sig("def open_writer(file: object, exclusive: bool, options: dict[str, object]) "
-                "-> PlainWriter"));
+  m.def("open_writer", open_writer, nb::arg("file"), nb::arg("exclusive"), nb::arg("options"));
 }
 
 }  // namespace paraes::python

@@ -51,6 +51,16 @@ void Buffer::refuse(nb::handle object, const char* name, Access access) {
   nb::raise_python_error();
 }
 
+void refuse_size(std::size_t bytes, std::size_t right) {
+  throw InvalidArgument("buf: it must have " + std::to_string(right) + " bytes, not " +
+                        std::to_string(bytes));
+}
+
+void refuse_overlap(bool in_place) {
+  throw InvalidArgument(in_place ? "buf: it overlaps data, and does not begin at the same byte"
+                                 : "buf: it must not overlap data");
+}
+
 void NewBytes::request_huge_pages() const noexcept {
   // The whole huge pages within the object.
   const auto address = reinterpret_cast<std::uintptr_t>(data_);
@@ -97,6 +107,10 @@ std::int64_t number_of(nb::handle value, const std::string& name, std::int64_t l
                         std::to_string(most));
 }
 
+Where where_of(nb::handle threads, std::string device, std::string kernel) {
+  return {.threads = threads_of(threads), .device = std::move(device), .kernel = std::move(kernel)};
+}
+
 Execution execution_of(const Where& where) {
   Execution execution;
   execution.kernel = where.kernel;
@@ -132,11 +146,11 @@ NB_MODULE(_native, m) {
   bind_files(m);
   m.def(
       "limit_threads",
-      [](nb::handle most) {
+      [](AnyInt most) {
         constexpr std::int64_t highest = std::numeric_limits<unsigned>::max();
         paraes::limit_threads(static_cast<unsigned>(number_of(most, "most", 0, highest)));
       },
-      nb::arg("most"), nb::sig("def limit_threads(most: int) -> None"),
+      nb::arg("most"),
       "Works on at most this many threads from now on, whatever `threads` says; 0: no limit.\n\n"
       "After os.fork() and in the processes of multiprocessing that it starts, the limit is 1.");
   m.def(

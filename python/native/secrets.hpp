@@ -120,6 +120,20 @@ class ForgottenOptions {
 // threads, device, kernel.
 [[nodiscard]] Where take_where(const nb::dict& options);
 
+// The keyword arguments of a call: where it computes, and its secrets. They are forgotten when it
+// ends. Throws TypeError, which names the function, if there is an argument that nobody takes.
+struct Call {
+  Call(const Options& options, Role role, const char* function)
+      : forgotten(options), where(take_where(options)), use(where), secrets(options, role) {
+    check_all_taken(options, function);
+  }
+
+  ForgottenOptions forgotten;
+  Where where;
+  DeviceUse use;
+  Secrets secrets;
+};
+
 // The path of a str, bytes or os.PathLike.
 [[nodiscard]] std::string path_of(nb::handle object);
 

@@ -20,6 +20,9 @@ class SegmentStream {
 
   [[nodiscard]] const Message& message() const noexcept { return message_; }
 
+  // The bytes of the next segment that have come.
+  [[nodiscard]] std::size_t held() const noexcept { return held_; }
+
   // The bytes that update writes for `bytes` bytes.
   [[nodiscard]] std::size_t output_bytes(std::size_t bytes) const noexcept {
     const std::size_t segments = whole_segments(bytes);

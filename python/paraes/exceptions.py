@@ -91,32 +91,17 @@ class AlreadyFinalized(Error):
     """The context was finalized, or has failed, before."""
 
 
-class _NotFound(FileError, FileNotFoundError):
-    pass
-
-
-class _Exists(FileError, FileExistsError):
-    pass
-
-
-class _NotPermitted(FileError, PermissionError):
-    pass
-
-
-class _IsFolder(FileError, IsADirectoryError):
-    pass
-
-
-_CLASSES = {
-    _errno.ENOENT: _NotFound,
-    _errno.EEXIST: _Exists,
-    _errno.EACCES: _NotPermitted,
-    _errno.EPERM: _NotPermitted,
-    _errno.EISDIR: _IsFolder,
+# The kinds of FileError that are kinds of OSError as well; they have its name.
+_CLASSES: dict[int, type[FileError]] = {
+    code: type("FileError", (FileError, kind), {"__module__": __name__})
+    for code, kind in (
+        (_errno.ENOENT, FileNotFoundError),
+        (_errno.EEXIST, FileExistsError),
+        (_errno.EACCES, PermissionError),
+        (_errno.EPERM, PermissionError),
+        (_errno.EISDIR, IsADirectoryError),
+    )
 }
-for _class in (_NotFound, _Exists, _NotPermitted, _IsFolder):
-    _class.__name__ = _class.__qualname__ = "FileError"
-del _class
 
 
 def _file_error(code: int, text: str, path: str = "") -> FileError:

@@ -19,6 +19,7 @@ sys.path[:0] = [str(ROOT / "bench" / "gpu_model"), str(ROOT / "tests" / "secrets
 import cubin
 import instructions
 import launch
+import operands
 import processor
 import programs
 from aes import ghash_product
@@ -268,7 +269,7 @@ def test_accesses_out_of_bounds_are_faults(program, generator):
 
 
 def test_unknown_instructions_are_errors():
-    with pytest.raises(instructions.Unknown):
+    with pytest.raises(operands.Unknown):
         instructions.compile_instruction("FADD", "R0,R1,R2")
-    with pytest.raises(instructions.Unknown):
+    with pytest.raises(operands.Unknown):
         instructions.compile_instruction("IMAD.WIDE", "R0,R1,R2,R4")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import configuration, settings
 from synthetic import fake_programs
 
-from paraes.lab import cli, measure
+from paraes.lab import cli, discovery
 
 # The same examples every time, no folder left behind, and no deadlines on a busy machine.
 settings.register_profile("lab", derandomize=True, database=None, deadline=None)
@@ -29,7 +29,7 @@ def fake(tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
     for name in ("PARAES_PROGRAM", "PARAES_MPI_PROGRAM"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(measure.os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setattr(discovery.os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     return folder
 
 
@@ -45,10 +45,10 @@ def program() -> Path:
 @pytest.fixture
 def mpi_program(program) -> Path:
     """The real paraes-mpi; skips without it or its launcher."""
-    path = measure.find_mpi_program(program, None)
+    path = discovery.find_mpi_program(program, None)
     if path is None:
         pytest.skip("no paraes-mpi: PARAES_MPI_PROGRAM does not name it, and none is beside paraes")
-    _, reason = measure.find_launcher(path, None)
+    _, reason = discovery.find_launcher(path, None)
     if reason is not None:
         pytest.skip(reason)
     if not Path("/sys/devices/system/cpu").is_dir():

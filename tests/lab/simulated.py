@@ -7,7 +7,7 @@ from pathlib import Path
 
 import fake_paraes
 
-from paraes.lab import measure, reproduce
+from paraes.lab import discovery, measure, reproduce, runs
 from paraes.lab.document import Document
 from paraes.lab.papers.data import load_paper
 from paraes.lab.papers.setting import Setting
@@ -28,12 +28,12 @@ def simulate(
     gpu_is_cpu: bool = False,
     max_size: int | None = None,
     ranks: list[int] | None = None,
-    fails: Callable[[measure.Run], bool] = lambda run: False,
+    fails: Callable[[runs.Run], bool] = lambda run: False,
 ):
     """Measure a paper's plan with the formulas of fake_paraes, which the changes modify."""
     reason = None if gpu else "no GPU here"
     name = "Formula GPU" if gpu else None
-    machine = measure.Machine(Path("paraes"), cores, gpu, name, gpu_is_cpu, reason, "formulas")
+    machine = discovery.Machine(Path("paraes"), cores, gpu, name, gpu_is_cpu, reason, "formulas")
     setting = Setting(cores, max_size=max_size, processes=processes, ranks=ranks)
     parts = []
     for run, users in reproduce.plan([paper], setting):
@@ -58,7 +58,7 @@ def simulate(
     return measure.join(parts, lab)
 
 
-def rows_of(run: measure.Run, gpu: str | None) -> list[dict]:
+def rows_of(run: runs.Run, gpu: str | None) -> list[dict]:
     """Return what fake_paraes would write for a run."""
     words = run.arguments(gpu)
     flags = {a: b for a, b in zip(words, [*words[1:], ""], strict=True) if a.startswith("--")}

@@ -11,7 +11,7 @@ import tempfile
 import pytest
 from synthetic import fake_programs, loaded, row
 
-from paraes.lab import analysis, bench, measure, reproduce
+from paraes.lab import analysis, bench, discovery, reproduce
 from paraes.lab.report import render
 
 # Runs in the page and reports whether it is too wide, which labels are cut off, and its colours.
@@ -79,7 +79,7 @@ def chrome(chromium, *flags):
 def pages(tmp_path_factory):
     """A folder with two pages: a reproduction of all papers by the fake paraes, and a bench."""
     folder = fake_programs(tmp_path_factory.mktemp("pages"))
-    machine = measure.look_at(folder / "paraes", None, str(folder / "mpirun"))
+    machine = discovery.look_at(folder / "paraes", None, str(folder / "mpirun"))
     setting = reproduce.Setting(4, False, 16 << 20)
     whole = reproduce.measure(list(reproduce.NAMES), setting, machine, folder / "out")
     sections = analysis.sections(bench.from_object(whole, "all"))

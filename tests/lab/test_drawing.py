@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from paraes.lab import drawing
 from paraes.lab.document import Axis, Figure, Series
+from paraes.lab.drawing import axes, sheet, style
 
 SVG = "{http://www.w3.org/2000/svg}"
 LAYOUTS = {"page": drawing.PAGE, "phone": drawing.PHONE}
@@ -62,7 +63,7 @@ def test_svg_of_a_page_has_only_variables_for_colours_and_ids_of_its_own(layout)
     assert used and used <= set(ids)
     assert root.get("aria-labelledby").split() == ["figure-x-title", "figure-x-desc"]
     variables = set(re.findall(r"var\(--fig-(\w+)\)", text))
-    assert variables <= {name for name, _ in drawing.THEME.values()}
+    assert variables <= {name for name, _ in style.THEME.values()}
     assert {"c0", "c1", "ink" if layout is drawing.PHONE else "muted"} <= variables
 
 
@@ -87,7 +88,7 @@ def test_every_line_is_named(layout, count):
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.floats(-50, 350), st.sampled_from([10.0, 20.0])), max_size=20))
 def test_names_do_not_overlap_and_keep_the_order_of_the_ends(wanted):
-    places = drawing._spread(wanted, 0.0, 300.0)
+    places = sheet.spread(wanted, 0.0, 300.0)
     if sum(height for _, height in wanted) > 300:
         assert places is None
         return
@@ -100,10 +101,10 @@ def test_names_do_not_overlap_and_keep_the_order_of_the_ends(wanted):
 
 def test_threads_are_marked_at_powers_of_two():
     axis = Axis("threads", "log", "count")
-    assert drawing.ticks(axis, 0.9, 17, 8) == [1, 2, 4, 8, 16]
-    assert drawing.ticks(axis, 0.8, 5000, 8) == [1, 4, 16, 64, 256, 1024, 4096]
+    assert axes.ticks(axis, 0.9, 17, 8) == [1, 2, 4, 8, 16]
+    assert axes.ticks(axis, 0.8, 5000, 8) == [1, 4, 16, 64, 256, 1024, 4096]
     # An axis without a power of two has numbers all the same.
-    assert len(drawing.ticks(axis, 9.8, 15.2, 8)) >= 2
+    assert len(axes.ticks(axis, 9.8, 15.2, 8)) >= 2
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_threads_are_marked_at_powers_of_two():
 def test_a_roof_is_in_sight_unless_it_would_stretch_the_axis(factor, in_sight):
     roof = line("(memcpy)", factor, "roof")
     drawn = figure(line("aes", 1), line("other", 3), roof)
-    low, high = drawing._y_span(drawn)
+    low, high = axes.y_span(drawn)
     assert (low <= min(roof.y) and max(roof.y) <= high) == in_sight
     root = svg_of(drawn)
     assert len(tooltips_of(root)) == (3 if in_sight else 2) * len(SIZES)
@@ -130,9 +131,9 @@ def test_times_have_units_in_ticks_and_tooltips():
 
 def test_a_line_is_cut_where_it_leaves_the_axes():
     drawn = figure(line("a"), x=Axis("x", "linear"), y=Axis("y", "linear"))
-    cut = list(drawing._below(drawn, [0.0, 1.0, 2.0], [0.0, 10.0, 0.0], 5.0))
+    cut = list(axes.below(drawn, [0.0, 1.0, 2.0], [0.0, 10.0, 0.0], 5.0))
     assert cut == [(0, 0), (0.5, 5), (1.5, 5), (2, 0)]
-    assert list(drawing._below(drawn, [0.0, 1.0], [6.0, 7.0], 5.0)) == []
+    assert list(axes.below(drawn, [0.0, 1.0], [6.0, 7.0], 5.0)) == []
 
 
 numbers = st.floats(1e-9, 1e12)
@@ -146,7 +147,7 @@ numbers = st.floats(1e-9, 1e12)
     st.sampled_from(["log", "linear"]),
     st.sampled_from(["size", "count", "number"]),
     st.sampled_from(list(LAYOUTS.values())),
-    st.lists(st.sampled_from(list(drawing.DASHES)), min_size=10, max_size=10),
+    st.lists(st.sampled_from(list(style.DASHES)), min_size=10, max_size=10),
 )
 def test_texts_of_any_figure_stay_within_it(lines, scale, kind, layout, origins):
     series = [
@@ -156,15 +157,15 @@ def test_texts_of_any_figure_stay_within_it(lines, scale, kind, layout, origins)
     drawn = figure(*series, x=Axis("x", "log", kind), y=Axis("y", scale), level=1.0)
     root = svg_of(drawn, layout)
     _, _, width, height = map(float, root.get("viewBox").split())
-    ruler = drawing._Sheet(layout)
+    ruler = sheet.Sheet(layout)
     for text in root.iter(f"{SVG}text"):
         words = "".join(text.itertext())
-        style = text.get("style")
-        size = float(re.search(r"font(?:-size)?: ?([0-9.]+)px", style)[1])
+        css = text.get("style")
+        size = float(re.search(r"font(?:-size)?: ?([0-9.]+)px", css)[1])
         long = ruler.measure(words, size)
         x, y = float(text.get("x")), float(text.get("y"))
-        left = x - long if "text-anchor: end" in style else x
-        left = x - long / 2 if "text-anchor: middle" in style else left
+        left = x - long if "text-anchor: end" in css else x
+        left = x - long / 2 if "text-anchor: middle" in css else left
         assert left >= -2 and left + long <= width + 2, (words, left, long, width)
         assert 0 <= y <= height, words
 
@@ -220,7 +221,7 @@ def contrast(a, b):
 
 
 @pytest.mark.parametrize(
-    ("colours", "paper"), [(drawing.LIGHT, "#ffffff"), (drawing.DARK, "#0d1117")]
+    ("colours", "paper"), [(style.LIGHT, "#ffffff"), (style.DARK, "#0d1117")]
 )
 def test_line_colours_contrast_with_the_background(colours, paper):
     assert all(contrast(colour, paper) >= 4.5 for colour in colours)  # WCAG 2, as for text
@@ -247,12 +248,12 @@ def lab(rgb):
 
 
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
-@pytest.mark.parametrize("colours", [drawing.LIGHT, drawing.DARK])
+@pytest.mark.parametrize("colours", [style.LIGHT, style.DARK])
 def test_lines_are_told_apart_without_colour_vision(deficiency, colours):
     """Lines with the same marker differ in colour, also as colour-blind readers see it."""
     series, matrix = Series("a", [], []), np.reshape(DEFICIENCIES[deficiency], (3, 3))
     seen = [lab(matrix @ linear(colour)) for colour in colours]
-    looks = [drawing.look(i, series) for i in range(12)]
+    looks = [style.look(i, series) for i in range(12)]
     for a, b in itertools.combinations(range(12), 2):
         if looks[a]["marker"] == looks[b]["marker"]:
             assert np.linalg.norm(seen[a] - seen[b]) >= 10, (a, b)
@@ -260,9 +261,9 @@ def test_lines_are_told_apart_without_colour_vision(deficiency, colours):
 
 def test_series_differ_by_more_than_colour():
     series = Series("", [], [])
-    looks = [(how["color"], how["marker"]) for how in (drawing.look(i, series) for i in range(72))]
+    looks = [(how["color"], how["marker"]) for how in (style.look(i, series) for i in range(72))]
     assert len(set(looks)) == 72
     dashes = {
-        str(drawing.look(0, Series("", [], [], origin=o))["linestyle"]) for o in drawing.DASHES
+        str(style.look(0, Series("", [], [], origin=o))["linestyle"]) for o in style.DASHES
     }
-    assert len(dashes) == len(drawing.DASHES)
+    assert len(dashes) == len(style.DASHES)

@@ -6,7 +6,8 @@ import pytest
 from synthetic import CONTEXT, loaded, merged, report, row, table
 
 from paraes.lab import analysis, throughput
-from paraes.lab.document import Column, Missing, Paragraph, Section, Table, beside
+from paraes.lab.beside import beside
+from paraes.lab.document import Column, Missing, Paragraph, Section, Table
 from paraes.lab.machines import build_of, machine_of
 
 GIB = 1 << 30

@@ -13,7 +13,6 @@ from paraes.lab.document import Missing
 from paraes.lab.errors import LabError
 from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.cells import phase
-from paraes.lab.papers.claims import paper_crossover
 from paraes.lab.papers.data import NAMES, Printed, load_paper, quotient, recompute
 from paraes.lab.papers.setting import Setting
 from paraes.lab.scaling import amdahl
@@ -32,6 +31,19 @@ RECOMPUTED = {
     "pousa-2014": (0, {}),
     "soares": (2, {f"{KARP_FLATT}, 16 threads": (0.93, 0.94)}),
 }
+
+
+def paper_crossover(
+    sizes: list[int], incumbent: list[float], challenger: list[float]
+) -> tuple[int, int] | None:
+    """Return the printed sizes between which the challenger becomes faster and stays so."""
+    ahead = [c <= i for i, c in zip(incumbent, challenger, strict=True)]
+    for i in range(len(ahead) - 1, 0, -1):
+        if ahead[i] and not ahead[i - 1]:
+            return sizes[i - 1], sizes[i]
+        if not ahead[i]:
+            return None
+    return None
 
 
 @pytest.mark.parametrize("name", NAMES)

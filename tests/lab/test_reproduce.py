@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from simulated import here, tables
 
-from paraes.lab import measure, reproduce
+from paraes.lab import discovery, measure, reproduce
 from paraes.lab.document import Estimate, Missing, Predicted
 from paraes.lab.errors import LabError
 from paraes.lab.papers.data import NAMES
@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 
 def run(folder, tmp_path, *papers, quick=False, max_size=16 * MIB, device=None, ranks=None):
-    machine = measure.look_at(folder / "paraes", device, str(folder / "mpirun"))
+    machine = discovery.look_at(folder / "paraes", device, str(folder / "mpirun"))
     setting = Setting(machine.cores, quick, max_size, ranks=ranks)
     return reproduce.measure(list(papers), setting, machine, tmp_path / "out", warn=print)
 
@@ -82,7 +82,7 @@ def test_no_prediction_without_paraes_mpi(fake, tmp_path):
 
 
 def test_one_core_measures_ranks_only_with_the_flag(fake, tmp_path, monkeypatch):
-    monkeypatch.setattr(measure.os, "sched_getaffinity", lambda pid: {0})
+    monkeypatch.setattr(discovery.os, "sched_getaffinity", lambda pid: {0})
     whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
     assert {r["ranks"] for r in whole["results"]} == {1}
     lines = here(whole, "pousa-2011-times")
@@ -156,14 +156,14 @@ def test_find_launcher_chooses_the_mpi_of_the_program(
         (fake / "mpirun").chmod(0o755)
     program = fake / "paraes-mpi"
     program.write_text(program.read_text() + f"# {library}\n")
-    launcher, reason = measure.find_launcher(program, None)
+    launcher, reason = discovery.find_launcher(program, None)
     assert reason is None and launcher[0] == name
     assert ("--oversubscribe" in launcher) == options
     assert ("--allow-run-as-root" in launcher) == (options and os.geteuid() == 0)
-    assert measure.find_launcher(program, f"{name} -x 'a b'") == ([name, "-x", "a b"], None)
+    assert discovery.find_launcher(program, f"{name} -x 'a b'") == ([name, "-x", "a b"], None)
     (fake / name).unlink()
     (fake / "mpirun").unlink(missing_ok=True)
-    assert "mpirun is not installed" in measure.find_launcher(program, None)[1]
+    assert "mpirun is not installed" in discovery.find_launcher(program, None)[1]
 
 
 def test_find_mpi_program_prefers_flag_then_variable_then_build_tree(fake, tmp_path, monkeypatch):
@@ -172,16 +172,16 @@ def test_find_mpi_program_prefers_flag_then_variable_then_build_tree(fake, tmp_p
         (build / folder).mkdir(parents=True)
     program = (fake / "paraes").rename(build / "cli" / "paraes")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert measure.find_mpi_program(program, None) is None
+    assert discovery.find_mpi_program(program, None) is None
     beside = (fake / "paraes-mpi").rename(build / "mpi" / "paraes-mpi")
-    assert measure.find_mpi_program(program, None) == beside
+    assert discovery.find_mpi_program(program, None) == beside
     other = fake / "mpirun"
     monkeypatch.setenv("PARAES_MPI_PROGRAM", str(other))
-    assert measure.find_mpi_program(program, None) == other
-    assert measure.find_mpi_program(program, str(beside)) == beside
+    assert discovery.find_mpi_program(program, None) == other
+    assert discovery.find_mpi_program(program, str(beside)) == beside
     monkeypatch.setenv("PARAES_MPI_PROGRAM", str(tmp_path / "none"))
     with pytest.raises(LabError, match="PARAES_MPI_PROGRAM: .* is not a program") as error:
-        measure.find_mpi_program(program, None)
+        discovery.find_mpi_program(program, None)
     assert error.value.status == 2
 
 
@@ -391,12 +391,12 @@ def test_pocl_stands_in_for_a_gpu_only_if_named_and_a_gpu_of_two_runtimes_counts
     opencl = {"id": "opencl:0", "name": "RX", "driver": "AMD", "available": True}
     pocl = opencl | {"name": "cpu-zen", "driver": "Portable Computing Language 7"}
     listed = [{"id": "cpu", "available": True}, pocl]
-    device, reason = measure._choose_gpu(listed, None)
+    device, reason = discovery._choose_gpu(listed, None)
     assert device is None and "--device opencl:0" in reason
-    device, _ = measure._choose_gpu(listed, "opencl")
+    device, _ = discovery._choose_gpu(listed, "opencl")
     assert device["id"] == "opencl:0"
     both = [opencl | {"same_as": "hip:0"}, opencl | {"id": "hip:0", "same_as": None}]
-    assert measure._choose_gpu(both, None)[0]["id"] == "hip:0"
+    assert discovery._choose_gpu(both, None)[0]["id"] == "hip:0"
 
 
 def reproduce_quickly(lab, tmp_path, program, name, *options, size="1K"):
@@ -440,7 +440,7 @@ def test_pousa_2011_with_the_other_real_mpi_and_wrong_launcher(program, mpi_prog
     other = mpi_program.parents[2] / "mpich" / "mpi" / "paraes-mpi"
     if not other.is_file():
         pytest.skip(f"{other} is not built: cmake --preset mpich && cmake --build --preset mpich")
-    launcher, reason = measure.find_launcher(other, None)
+    launcher, reason = discovery.find_launcher(other, None)
     if reason is not None:
         pytest.skip(reason)
     options = ("--ranks", "2,3", "--paraes-mpi", other)

@@ -11,7 +11,6 @@ import json
 import math
 import os
 import stat
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,232 +19,20 @@ import numpy as np
 from paraes.lab import fields
 from paraes.lab.errors import LabError
 from paraes.lab.fields import LARGEST, WrongField, at, expect, shown
-from paraes.lab.units import megabytes_per_second, plural
-
-SCHEMA = 1
-PHASES = (
-    "read",
-    "key_expansion",
-    "host_to_device",
-    "kernel",
-    "device_to_host",
-    "write",
-    "scatter",
-    "gather",
+from paraes.lab.rows import (
+    AXES,
+    AXIS_TYPES,
+    COUNTERS,
+    OPENMP,
+    PHASES,
+    SCHEMA,
+    Process,
+    Report,
+    Row,
+    Skip,
+    is_cpu_device,
+    merge,
 )
-PORTS = "ports-"  # with a kernel's name: a rival that only keeps that kernel's AES units busy
-# Name → (type, nullable).
-_AXES: dict[str, tuple[type, bool]] = {
-    "rival": (str, True),
-    "device": (str, True),
-    "kernel": (str, True),
-    "mode": (str, True),
-    "key_bits": (int, True),
-    "direction": (str, True),
-    "threads": (int, False),
-    "executor": (str, True),
-    "ranks": (int, False),
-    "bytes": (int, False),
-    "messages": (int, False),
-    "keys": (str, True),
-    "scope": (str, False),
-    "format": (str, True),
-    "in_place": (bool, False),
-    "cache": (str, True),
-    "key_expansion": (str, True),
-    "transfer": (str, True),
-    "distribution": (str, True),
-    "overlap": (bool, False),
-    "group_threads": (int, True),
-    "gpu_tuning": (str, True),
-}
-AXES = tuple(_AXES)
-COUNTERS = ("cycles", "instructions", "cache_misses")  # of the processor
-OPENMP = "openmp"  # an executor
-
-
-def is_cpu_device(device: dict[str, Any]) -> bool:
-    """Tell whether a device of `paraes devices --json` (or of context.gpus) is the CPU itself.
-
-    Its `type` decides if it has one. Otherwise PoCL is recognised by its driver and its device
-    names: pthread…, cpu… and basic….
-    """
-    if device.get("type") is not None:
-        return str(device["type"]).lower() == "cpu"
-    if str(device.get("id")) == "cpu":
-        return True
-    pocl = "portable computing language" in str(device.get("driver")).lower()
-    return pocl and str(device.get("name")).startswith(("pthread", "cpu", "basic"))
-
-
-@dataclass(frozen=True)
-class Process:
-    """One process of the bench. `number` is unique in a report.
-
-    `time` is when it began, as in its context. `turn` orders the processes of one measurement whose
-    times are equal to the second; None where the file does not say.
-    """
-
-    number: int
-    time: str | None = None
-    turn: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """One row of `results`. Times in nanoseconds for one call, sizes in bytes of plaintext.
-
-    In files, a row is what one process measured, and `samples_ns` are its samples. In a report that
-    `configurations.group` returned, it is what all processes measured of one configuration: then
-    `samples_ns` has the median of each process if there are several, and `samples_of` has all.
-    """
-
-    rival: str | None
-    device: str | None
-    kernel: str | None
-    mode: str | None
-    key_bits: int | None
-    direction: str | None
-    threads: int
-    executor: str | None
-    ranks: int
-    bytes: int
-    messages: int
-    keys: str | None  # "one" for all of many messages or "each" its own; None: a single message
-    scope: str
-    format: str | None
-    in_place: bool
-    cache: str | None
-    key_expansion: str | None
-    transfer: str | None
-    distribution: str | None
-    overlap: bool
-    group_threads: int | None
-    gpu_tuning: str | None
-    samples_ns: np.ndarray
-    outliers: tuple[int, ...]
-    timeline_ns: dict[str, float | None]
-    timeline_samples_ns: dict[str, np.ndarray]  # only phases with samples of their own
-    energy_joules: float | None
-    energy_reason: str | None
-    verified: bool
-    report: int = 0  # index into Report.contexts
-    process: Process = Process(0)  # the only, or the first
-    samples_of: dict[Process, np.ndarray] = field(default_factory=dict)
-    stand_in: bool = False  # whether `device` is the CPU, seen through OpenCL
-    openssl: str | None = None  # version of the libcrypto that paraes is linked to
-    build: str = ""  # names the program, where rows of several are together
-    counters: dict[str, float] = field(default_factory=dict)  # of one call, by names of COUNTERS
-    counters_reason: str | None = None  # why there are not all
-
-    @property
-    def median_ns(self) -> float:
-        """Nanoseconds of one call, the median of the samples."""
-        return float(np.median(self.samples_ns))
-
-    @property
-    def mb_per_s(self) -> float:
-        """10**6 bytes of plaintext a second, from the median."""
-        return megabytes_per_second(self.bytes, self.median_ns)
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether the device is not `cpu`; an OpenCL device may still be the CPU (`stand_in`)."""
-        return self.device is not None and self.device != "cpu"
-
-    @property
-    def is_ports(self) -> bool:
-        """Whether the row measures the limit of the AES units, and encrypts no message."""
-        return self.rival is not None and self.rival.startswith(PORTS)
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether the row copies bytes and encrypts nothing; age has no mode either, and does."""
-        return self.rival not in (None, "age") and self.mode is None and not self.is_ports
-
-    @property
-    def workers(self) -> int:
-        """The number of threads of all ranks together; 1 on a GPU."""
-        return max(1, self.threads) * self.ranks
-
-    @property
-    def message_bytes(self) -> int | None:
-        """The mean size of many messages; None where `keys` is, and the message has all bytes."""
-        return None if self.keys is None else -(-self.bytes // self.messages)
-
-    @property
-    def name(self) -> str:
-        """The kernel, or the rival in parentheses. Names the version of OpenSSL where known."""
-        if self.rival == "openssl-evp" and self.openssl is not None:
-            return f"(OpenSSL {self.openssl})"
-        if self.rival and self.rival.startswith("openssl-evp@"):
-            return f"(OpenSSL {self.rival.removeprefix('openssl-evp@')} from a file)"
-        return f"({self.rival})" if self.rival else (self.kernel or "?")
-
-    def label(self, threads: bool = True) -> str:
-        """Return device, name and number of workers, for legends."""
-        parts = [self.name]
-        if self.on_gpu:
-            parts.insert(0, f"{self.device} (a CPU)" if self.stand_in else str(self.device))
-        elif threads and self.ranks == 1:
-            by = " by OpenMP" if self.executor == OPENMP else ""
-            parts.append(f"· {plural(self.threads, 'thread')}{by}")
-        if self.ranks > 1:
-            parts.append(f"· {plural(self.ranks, 'rank')}")
-        return " ".join(parts)
-
-    def axes(self, *without: str) -> tuple[Any, ...]:
-        """Return the values of all axes except those in `without`, to group rows by."""
-        return tuple(getattr(self, name) for name in AXES if name not in without)
-
-
-@dataclass(frozen=True)
-class Skip:
-    """A row that did not run: its axes as far as they are known, and the reason."""
-
-    axes: dict[str, Any]
-    reason: str
-
-
-@dataclass
-class Report:
-    """One report, or several merged: `rows` ran, `skipped` did not."""
-
-    sources: list[str]
-    contexts: list[dict[str, Any]]
-    rows: list[Row]
-    skipped: list[Skip]
-    raw: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """The context of the first report."""
-        return self.contexts[0] if self.contexts else {}
-
-    @property
-    def valid(self) -> list[Row]:
-        """Rows that have samples and were verified: the only ones fit for analysis."""
-        return [row for row in self.rows if row.verified and row.samples_ns.size]
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return the rows as plain dicts: axes, `median_ns`, `mb_per_s`, `samples`,
-        `energy_joules`, `verified`, the names of COUNTERS, and phases as `*_ns`. Values that were
-        not measured are None.
-        """
-        records = []
-        for row in self.rows:
-            record = {name: getattr(row, name) for name in AXES}
-            measured = row.samples_ns.size > 0
-            record["median_ns"] = row.median_ns if measured else None
-            record["mb_per_s"] = row.mb_per_s if measured else None
-            record["samples"] = int(row.samples_ns.size)
-            record["energy_joules"] = row.energy_joules
-            record["verified"] = row.verified
-            record |= {name: row.counters.get(name) for name in COUNTERS}
-            record |= {f"{phase}_ns": row.timeline_ns.get(phase) for phase in PHASES}
-            records.append(record)
-        return records
-
 
 AGAIN = "make the file again with paraes-lab reproduce"  # a damaged `lab` part
 GIVE = "give a file that `paraes bench --json FILE` wrote"
@@ -288,11 +75,11 @@ _GPU_TEXTS = ("id", "name", "type", "driver", "compiler", "target")
 
 
 def _axis(value: Any, name: str, where: str, nullable: bool, least: int | None = None) -> Any:
-    kind = _AXES[name][0]
-    if kind is str:
+    kind = AXIS_TYPES[name].removesuffix(" | None")
+    if kind == "str":
         return fields.name(value, where, nullable)
-    if kind is bool:
-        return expect(value, bool, where, nullable)
+    if kind == "bool":
+        return expect(value, where, bool, nullable)
     low, high = _LIMITS[name]
     return fields.whole(value, where, low if least is None else least, high, nullable)
 
@@ -340,54 +127,51 @@ def _updated(row: dict[str, Any]) -> dict[str, Any]:
 
 def _axes_of(row: dict[str, Any], where: str) -> dict[str, Any]:
     axes = {}
-    for name, (_, nullable) in _AXES.items():
+    for name, kind in AXIS_TYPES.items():
         if name not in row:
             raise WrongField(at(where, name), "is missing")
-        axes[name] = _axis(row[name], name, at(where, name), nullable)
+        axes[name] = _axis(row[name], name, at(where, name), kind.endswith("None"))
     return axes
 
 
 def _row_of(
     json_row: Any, where: str, stand_ins: set[str], openssl: str | None, process: Process
 ) -> Row:
-    row = _updated(expect(json_row, dict, where))
+    row = _updated(expect(json_row, where, dict))
     axes = _axes_of(row, where)
-    samples = _times(row.get("samples_ns"), at(where, "samples_ns"), zero=False)
-    in_timeline = at(where, "timeline_ns")
-    timeline = fields.members(row.get("timeline_ns"), in_timeline, nullable=True)
-    in_phases = at(where, "timeline_samples_ns")
-    phases = fields.members(row.get("timeline_samples_ns"), in_phases, nullable=True)
+    member = fields.inside(row, where)
+    samples = _times(*member("samples_ns"), zero=False)
+    timeline = fields.inside(*_object(member("timeline_ns")))
+    phases = fields.inside(*_object(member("timeline_samples_ns")))
+    counters, in_counters = _object(member("counters"))
     return Row(
         **axes,
         samples_ns=samples,
-        outliers=_outliers(row.get("outliers"), at(where, "outliers"), samples.size),
-        timeline_ns={
-            p: _nanoseconds(timeline.get(p), at(in_timeline, p), zero=True, nullable=True)
-            for p in PHASES
-        },
+        outliers=_outliers(*member("outliers"), samples.size),
+        timeline_ns={p: _nanoseconds(*timeline(p), zero=True, nullable=True) for p in PHASES},
         timeline_samples_ns={
-            p: _times(phases[p], at(in_phases, p), zero=True)
-            for p in PHASES
-            if phases.get(p) not in (None, [])
+            p: _times(*phases(p), zero=True) for p in PHASES if phases(p)[0] not in (None, [])
         },
-        energy_joules=fields.number(
-            row.get("energy_joules"), at(where, "energy_joules"), 0, _MOST_JOULES, nullable=True
-        ),
-        energy_reason=expect(row.get("energy_reason"), str, at(where, "energy_reason"), True),
+        energy_joules=fields.number(*member("energy_joules"), 0, _MOST_JOULES, nullable=True),
+        energy_reason=expect(*member("energy_reason"), str, nullable=True),
         counters={
-            name: fields.number(count, at(where, f"counters.{name}"), 0, _MOST_COUNTS)
-            for name, count in fields.members(
-                row.get("counters"), at(where, "counters"), nullable=True
-            ).items()
+            name: fields.number(count, at(in_counters, name), 0, _MOST_COUNTS)
+            for name, count in counters.items()
             if name in COUNTERS
         },
-        counters_reason=expect(row.get("counters_reason"), str, at(where, "counters_reason"), True),
-        verified=expect(row.get("verified"), bool, at(where, "verified")),
+        counters_reason=expect(*member("counters_reason"), str, nullable=True),
+        verified=expect(*member("verified"), bool),
         stand_in=axes["device"] in stand_ins,
         openssl=openssl,
         process=process,
         samples_of={process: samples} if samples.size else {},
     )
+
+
+def _object(member: tuple[Any, str]) -> tuple[dict[str, Any], str]:
+    """Return a member that is an object, empty if it is null, and its path."""
+    value, where = member
+    return fields.members(value, where, nullable=True), where
 
 
 def _processes(value: dict[str, Any], rows: int, where: str) -> list[Process]:
@@ -398,25 +182,24 @@ def _processes(value: dict[str, Any], rows: int, where: str) -> list[Process]:
     lab = value.get("lab")
     parts = lab.get("parts") if isinstance(lab, dict) else None
     for number, (place, part) in enumerate(fields.items(parts, at(where, "lab.parts"), True)):
-        part = expect(part, dict, place)
-        at_rows = at(place, "results")
-        span = [fields.whole(n, spot) for spot, n in fields.items(part.get("results"), at_rows)]
+        member = fields.inside(expect(part, place, dict), place)
+        span = [fields.whole(n, spot) for spot, n in fields.items(*member("results"))]
         if len(span) != 2 or sum(span) > rows:
             text = f"expected the first of {rows} rows and their number, found {shown(span)}"
-            raise WrongField(at_rows, text)
+            raise WrongField(at(place, "results"), text)
         first, count = span
         process = Process(
             number + 1,
-            expect(part.get("time"), str, at(place, "time"), nullable=True),
-            fields.whole(part.get("process"), at(place, "process"), nullable=True),
+            expect(*member("time"), str, nullable=True),
+            fields.whole(*member("process"), nullable=True),
         )
         found[first : first + count] = [process] * count
     return found
 
 
 def _skip_of(json_row: Any, where: str) -> Skip:
-    row = _updated(expect(json_row, dict, where))
-    reason = expect(row.get("reason"), str, at(where, "reason"))
+    row = _updated(expect(json_row, where, dict))
+    reason = expect(row.get("reason"), at(where, "reason"), str)
     # Any axis may be unknown, and a row that stands for a device has 0 bytes.
     axes = {name: _axis(row.get(name), name, at(where, name), True, least=0) for name in AXES}
     return Skip(axes, reason)
@@ -425,28 +208,26 @@ def _skip_of(json_row: Any, where: str) -> Skip:
 def _check_context(context: dict[str, Any], where: str) -> None:
     """Check the members of a context that reports show or compute with; all may be unknown."""
 
-    def inside(name: str) -> tuple[Any, str]:
-        return context.get(name), at(where, name)
-
+    member = fields.inside(context, where)
     for name in _CONTEXT_TEXTS:
-        expect(context.get(name), str, at(where, name), nullable=True)
+        expect(*member(name), str, nullable=True)
     for name in ("cores", "threads"):
-        fields.whole(*inside(name), 1, MOST_WORKERS, nullable=True)
+        fields.whole(*member(name), 1, MOST_WORKERS, nullable=True)
     for name in ("numa", "last_level_cache_bytes", "memory_bytes"):
-        fields.whole(*inside(name), nullable=True)
-    fields.number(*inside("clock_hz"), 1e6, 1e12, nullable=True)
-    expect(context.get("dirty"), bool, at(where, "dirty"), nullable=True)
-    for place, feature in fields.items(*inside("features"), nullable=True):
-        expect(feature, str, place)
+        fields.whole(*member(name), nullable=True)
+    fields.number(*member("clock_hz"), 1e6, 1e12, nullable=True)
+    expect(*member("dirty"), bool, nullable=True)
+    for place, feature in fields.items(*member("features"), nullable=True):
+        expect(feature, place, str)
     for name in ("libraries", "drivers"):
-        value, place = inside(name)
-        for member, version in fields.members(value, place, nullable=True).items():
-            expect(version, str, at(place, member), nullable=True)
-    fields.members(*inside("omp"), nullable=True)
-    for place, gpu in fields.items(*inside("gpus"), nullable=True):
-        fields.members(gpu, place)
+        versions, place = _object(member(name))
+        for library, version in versions.items():
+            expect(version, at(place, library), str, nullable=True)
+    _object(member("omp"))
+    for place, gpu in fields.items(*member("gpus"), nullable=True):
+        text = fields.inside(fields.members(gpu, place), place)
         for name in _GPU_TEXTS:
-            expect(gpu.get(name), str, at(place, name), nullable=True)
+            expect(*text(name), str, nullable=True)
 
 
 def _too_long(text: str) -> float:
@@ -489,7 +270,7 @@ def from_object(value: Any, source: str) -> Report:
 
 
 def _report_of(value: Any, source: str, where: str) -> Report:
-    value = expect(value, dict, where)
+    value = expect(value, where, dict)
     name = f"{source}: {where}" if where else source
     if value.get("schema") != SCHEMA or isinstance(value.get("schema"), bool):
         raise LabError(
@@ -503,7 +284,7 @@ def _report_of(value: Any, source: str, where: str) -> Report:
         return merge([_report_of(run, source, place) for place, run in runs])
     results = fields.items(value.get("results"), at(where, "results"))
     skipped = fields.items(value.get("skipped", []), at(where, "skipped"))
-    context = expect(value.get("context"), dict, at(where, "context"))
+    context = expect(value.get("context"), at(where, "context"), dict)
     _check_context(context, at(where, "context"))
     stand_ins = {str(gpu.get("id")) for gpu in context.get("gpus") or [] if is_cpu_device(gpu)}
     openssl = (context.get("libraries") or {}).get("openssl")
@@ -557,26 +338,6 @@ def read(path: Path | str) -> Any:
 def load(path: Path | str) -> Report:
     """Read and check one file."""
     return from_object(read(path), name_of(path))
-
-
-def merge(reports: list[Report]) -> Report:
-    """Merge reports into one. Each row keeps the index of its report, and a process of its own."""
-    merged = Report([], [], [], [])
-    processes = 0
-    for report in reports:
-        offset = len(merged.contexts)
-        merged.sources += report.sources
-        merged.contexts += report.contexts
-        merged.raw += report.raw
-        merged.skipped += report.skipped
-        for row in report.rows:
-            process = replace(row.process, number=row.process.number + processes)
-            samples = {process: row.samples_ns} if row.samples_ns.size else {}
-            merged.rows.append(
-                replace(row, report=row.report + offset, process=process, samples_of=samples)
-            )
-        processes += 1 + max((row.process.number for row in report.rows), default=0)
-    return merged
 
 
 def load_all(paths: list[Path | str]) -> Report:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paraes.lab.analysis.rows import rate_series
-from paraes.lab.bench import Report, Row
 from paraes.lab.configurations import group
 from paraes.lab.document import Axis, Cell, Column, Figure, Missing, Predicted, Series, Table
 from paraes.lab.errors import LabError
 from paraes.lab.machines import machine_of
+from paraes.lab.rows import Report, Row
 from paraes.lab.units import megabytes_per_second, plural, size_text
 
 NODES = tuple(1 << i for i in range(13))  # 1 to 4096

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from paraes.lab.analysis.rows import job_text, label_in
-from paraes.lab.bench import Process, Report, Row
+from paraes.lab.analysis.rows import JOB_COLUMNS, job_text, label_in
 from paraes.lab.configurations import NOT_IDENTIFYING, file_of, group, medians_of
 from paraes.lab.document import (
     Block,
@@ -25,6 +24,7 @@ from paraes.lab.document import (
 )
 from paraes.lab.errors import LabError
 from paraes.lab.machines import Machine, build_text, machine_of
+from paraes.lab.rows import Process, Report, Row
 from paraes.lab.statistics import LEAST_UNITS, Ratio, ratio_of_two
 from paraes.lab.units import plural, significant
 from paraes.lab.verdicts import (
@@ -299,9 +299,7 @@ def document(found: Comparison) -> Document:
         )
     compared = [line for line in found.lines if line.verdict != WRONG]
     columns = [
-        Column("device and kernel; (rival)", "text"),
-        Column("job", "text"),
-        Column("size", "size"),
+        *JOB_COLUMNS,
         Column("a", unit="MB/s"),
         Column("b", unit="MB/s"),
         Column(f"a's time / b's time, {level_text(alpha_of(len(compared)))}"),

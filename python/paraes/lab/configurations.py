@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from paraes.lab.bench import COUNTERS, PHASES, Process, Report, Row
 from paraes.lab.machines import Machine, build_of, build_text, machine_of
+from paraes.lab.rows import COUNTERS, PHASES, Process, Report, Row
 from paraes.lab.statistics import ALPHA, LEAST_UNITS, Ratio, ratio_of_pairs, ratio_of_two
 
 NOT_IDENTIFYING = ("cache",)  # follows from the size and the machine

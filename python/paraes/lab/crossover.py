@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paraes.lab.bench import Row
 from paraes.lab.configurations import units_of
+from paraes.lab.rows import Row
 from paraes.lab.statistics import LEAST_UNITS, REPLICATES, SEED, Interval, bootstrap_medians
 
 CERTAIN = 0.975  # share of the replicates that have a crossover, for an interval of 95 %
@@ -52,18 +52,6 @@ def _last_crossing(log_sizes: np.ndarray, log_ratio: np.ndarray) -> float:
     i = found[-1]
     step = log_ratio[i + 1] - log_ratio[i]
     return float(log_sizes[i] - log_ratio[i] * (log_sizes[i + 1] - log_sizes[i]) / step)
-
-
-def interpolate(
-    sizes: Sequence[float], incumbent: Sequence[float], challenger: Sequence[float]
-) -> float | None:
-    """Return the size (bytes) from which `challenger` stays faster, from the times of both.
-
-    None if it is not faster at the largest size, or is faster at every size.
-    """
-    log_ratio = np.log(np.asarray(incumbent, float) / np.asarray(challenger, float))
-    found = _last_crossing(np.log(np.asarray(sizes, float)), log_ratio)
-    return None if np.isnan(found) else float(np.exp(found))
 
 
 def crossover(

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from paraes.lab.bench import PHASES, PORTS, Row
 from paraes.lab.configurations import ratio_of
+from paraes.lab.rows import PHASES, PORTS, Row
 from paraes.lab.statistics import Interval, median_interval
 
 # Scope → the rivals that are its roof; the first that a report has counts.

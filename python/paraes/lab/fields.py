@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 DEPTH = 32  # the deepest that objects and lists may be nested
@@ -68,6 +69,11 @@ def at(where: str, name: str | int) -> str:
     return f"{where}.{name}" if where else name
 
 
+def inside(members: dict[str, Any], where: str) -> Callable[[str], tuple[Any, str]]:
+    """Return a function that gives a member of the object `where`, None if absent, and its path."""
+    return lambda name: (members.get(name), at(where, name))
+
+
 def check_values(value: Any, where: str = "", depth: int = 0) -> None:
     """Raise WrongField for the first value that cannot be computed with, printed or written.
 
@@ -100,7 +106,7 @@ def _check_text(text: str, where: str) -> None:
         raise WrongField(where, f"has a character that cannot be printed, {printable(found[0])}")
 
 
-def expect(value: Any, kind: type, where: str, nullable: bool = False) -> Any:
+def expect(value: Any, where: str, kind: type, nullable: bool = False) -> Any:
     """Return the value, which must be of this kind of _KINDS, or null if `nullable`."""
     if value is None and nullable:
         return None
@@ -112,7 +118,7 @@ def expect(value: Any, kind: type, where: str, nullable: bool = False) -> Any:
 
 def name(value: Any, where: str, nullable: bool = False) -> Any:
     """Return text that may stand in a label: one line of at most LONGEST_NAME characters."""
-    expect(value, str, where, nullable)
+    expect(value, where, str, nullable)
     if value is not None and not value.isprintable():
         raise WrongField(where, f"expected text in one line, found {shown(value)}")
     if value is not None and len(value) > LONGEST_NAME:
@@ -126,7 +132,7 @@ def whole(
     value: Any, where: str, least: int = 0, most: int = LARGEST, nullable: bool = False
 ) -> Any:
     """Return a whole number from `least` to `most`, or null if `nullable`."""
-    expect(value, int, where, nullable)
+    expect(value, where, int, nullable)
     return None if value is None else _within(value, where, "a whole number", least, most)
 
 
@@ -150,10 +156,10 @@ def _within(value: Any, where: str, kind: str, least: float, most: float) -> Any
 
 def items(value: Any, where: str, nullable: bool = False) -> list[tuple[str, Any]]:
     """Return the elements of a list with their paths; none for null if `nullable`."""
-    expect(value, list, where, nullable)
+    expect(value, where, list, nullable)
     return [(at(where, i), element) for i, element in enumerate(value or [])]
 
 
 def members(value: Any, where: str, nullable: bool = False) -> dict[str, Any]:
     """Return an object; an empty one for null if `nullable`."""
-    return expect(value, dict, where, nullable) or {}
+    return expect(value, where, dict, nullable) or {}

@@ -7,6 +7,7 @@ is broken into lines, and an interval stands below its value.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -87,15 +88,10 @@ class _Column:
 
 
 def _wrapped(text: str, width: float) -> list[str]:
-    lines, line = [], ""
-    for word in text.split():
-        longer = f"{line} {word}".strip()
-        if line and len(longer) > width:
-            lines.append(line)
-            line = word
-        else:
-            line = longer
-    return [*lines, line]
+    """Break a text into lines at its spaces."""
+    widest = max(1, int(width))
+    lines = textwrap.wrap(text, widest, break_long_words=False, break_on_hyphens=False)
+    return lines or [""]
 
 
 def _columns(table: Table) -> list[_Column]:

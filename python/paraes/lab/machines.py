@@ -51,7 +51,11 @@ class Machine:
         """Describe the machine in a heading."""
         if self.name is not None:
             return self.name
-        words = [self.processor or "unknown processor"]
+        return self.hardware(self.processor)
+
+    def hardware(self, processor: str | None) -> str:
+        """Describe the processor, cores, memory and hypervisor."""
+        words = [processor or "unknown processor"]
         words += [plural(self.cores, "core")] if self.cores else []
         words += [f"{self.memory_gib} GiB"] if self.memory_gib else []
         if self.hypervisor not in (None, "none"):
@@ -85,12 +89,7 @@ def machine_of(context: dict[str, Any]) -> Machine:
 def described(context: dict[str, Any], label: str) -> str:
     """Describe a machine's hardware, after its label if that is a name."""
     machine = machine_of({**context, "machine": None})
-    words = [str(context.get("cpu") or "unknown processor")]
-    words += [plural(machine.cores, "core")] if machine.cores else []
-    words += [f"{machine.memory_gib} GiB"] if machine.memory_gib else []
-    if machine.hypervisor not in (None, "none"):
-        words.append(hypervisor_text(str(machine.hypervisor)))
-    text = ", ".join(words)
+    text = machine.hardware(context.get("cpu"))
     # A label that is no name says the same, and perhaps which of several files it is.
     more = label.removeprefix(machine.label).removeprefix(", ")
     return f"{label} ({text})" if context.get("machine") else f"{text} ({more})" if more else text

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from paraes.lab import bench, fields
+from paraes.lab.beside import beside
 from paraes.lab.configurations import group
-from paraes.lab.document import Document, Section, Table, beside
+from paraes.lab.discovery import Machine
+from paraes.lab.document import Document, Section, Table
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.fields import WrongField, at, expect, shown
 from paraes.lab.machines import described, machine_of
-from paraes.lab.measure import Machine, Part, Run, costs_of, join, make_all
+from paraes.lab.measure import Part, costs_of, join, make_all
 from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.chapters import contradictions, drop_absent, pictures
 from paraes.lab.papers.claims import Finding, FindingsTable
@@ -22,6 +24,7 @@ from paraes.lab.papers.data import NAMES, load_paper
 from paraes.lab.papers.evidence import Device, Evidence
 from paraes.lab.papers.setting import Setting
 from paraes.lab.papers.summary import Result, summary_section
+from paraes.lab.runs import Run
 
 
 def papers_of(name: str) -> list[str]:
@@ -143,11 +146,9 @@ def _check_setting(value: Any, where: str) -> None:
     required = [field.name for field in known if field.default is MISSING]
     _check_names(setting, required, [field.name for field in known], where)
 
-    def inside(name: str) -> tuple[Any, str]:
-        return setting.get(name), at(where, name)
-
+    inside = fields.inside(setting, where)
     fields.whole(*inside("cores"), 1, bench.MOST_WORKERS)
-    expect(setting.get("quick", False), bool, at(where, "quick"))
+    expect(setting.get("quick", False), at(where, "quick"), bool)
     fields.whole(*inside("max_size"), 1, nullable=True)
     fields.whole(*inside("samples"), 1, nullable=True)
     fields.number(setting.get("min_time", 0), at(where, "min_time"), 0, 86400)
@@ -216,8 +217,8 @@ def check(whole: dict[str, Any], source: str) -> None:
         known = asdict(Device(None, None, False, None))
         _check_names(device, list(known), known, "lab.device")
         for name in ("id", "name", "reason"):
-            expect(device[name], str, at("lab.device", name), nullable=True)
-        expect(device["is_cpu"], bool, "lab.device.is_cpu")
+            expect(device[name], at("lab.device", name), str, nullable=True)
+        expect(device["is_cpu"], "lab.device.is_cpu", bool)
         _check_parts(lab["parts"], "lab.parts", whole)
     except WrongField as error:
         raise LabError(f"{source}: {error}; {bench.AGAIN}") from error

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from paraes.lab.bench import Row
 from paraes.lab.configurations import ratio_of, units_of
+from paraes.lab.rows import Row
 from paraes.lab.statistics import LEAST_UNITS, Interval, Samples, percentiles, resampled
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
-from paraes.lab.analysis.rows import rate_series
-from paraes.lab.bench import AXES, OPENMP, Report, Row
+from paraes.lab.analysis.rows import WHO, rates_figure
 from paraes.lab.configurations import group
-from paraes.lab.document import Axis, Cell, Column, Figure, Series, Table
+from paraes.lab.document import Figure
 from paraes.lab.errors import LabError
 from paraes.lab.machines import labels_of, machine_of
-from paraes.lab.units import plural, size_text
+from paraes.lab.rows import AXES, OPENMP, Report, Row
+from paraes.lab.units import plural
 
 
 def _mode_of(rows: list[Row], wanted: str | None) -> str | None:
@@ -35,8 +34,8 @@ def _place_names(report: Report) -> dict[int, str]:
     return names
 
 
-def _named(lines: dict[tuple, tuple[str, dict[int, Row]]]) -> list[tuple[str, dict[int, Row]]]:
-    """Give lines of one name the axes in which they differ."""
+def _named(lines: dict[tuple, tuple[str, dict[int, Row]]]) -> list[tuple[str, list[Row]]]:
+    """Return the lines, the fastest first. Those of one name get the axes in which they differ."""
     named = []
     for name, by_size in lines.values():
         twins = [rows for other, rows in lines.values() if other == name and rows is not by_size]
@@ -49,30 +48,8 @@ def _named(lines: dict[tuple, tuple[str, dict[int, Row]]]) -> list[tuple[str, di
             and any(getattr(row, axis) != getattr(other, axis) for other in others)
         ]
         more = "".join(f", {axis} {getattr(row, axis)}" for axis in differing)
-        named.append((name + more, by_size))
-    return named
-
-
-def _drawn(
-    lines: dict[tuple, tuple[str, dict[int, Row]]], heading: str
-) -> tuple[list[Series], tuple[list[Column], list[list[Cell]]]]:
-    """Return the lines, and the columns and rows of their table. The fastest comes first."""
-    ordered = sorted(_named(lines), key=lambda item: -max(r.mb_per_s for r in item[1].values()))
-    series, body = [], []
-    sizes = sorted({size for _, by_size in ordered for size in by_size})
-    for name, by_size in ordered:
-        members = [by_size[size] for size in sorted(by_size)]
-        series.append(rate_series(name, [r.bytes for r in members], members, _origin(members[0])))
-        cells: list[Cell] = [by_size[s].mb_per_s if s in by_size else None for s in sizes]
-        body.append([name, *cells])
-    columns = [Column(heading, "text"), *[Column(size_text(s)) for s in sizes]]
-    return series, (columns, body)
-
-
-def _origin(row: Row) -> str:
-    if row.is_copy:
-        return "roof"
-    return "program" if row.scope == "file" else "measured"
+        named.append((name + more, list(by_size.values())))
+    return sorted(named, key=lambda item: -max(row.mb_per_s for row in item[1]))
 
 
 def figure(
@@ -127,19 +104,17 @@ def figure(
             f"{', '.join(report.sources[:2])}: no rows of {mode or 'any mode'}, {key_bits}-bit "
             f"keys, {direction}; choose with --mode, --key-bits, --direction, --threads"
         )
-    series, table = _drawn(lines, "device and kernel; (rival)")
     many = plural(threads or 1, "thread")
     verb = "encryption" if direction == "encrypt" else "decryption"
     title = f"AES-{key_bits}-{(mode or '').upper()} {verb}, {many} on the CPU"
-    return Figure(
+    return rates_figure(
         "throughput",
         title,
         "Throughput in 10⁶ bytes a second over the size of the message, both logarithmic: one line "
         "for each device and kernel, with rivals in parentheses.",
-        Axis("size of the message", "log", "size"),
-        Axis("10⁶ bytes a second", "log"),
-        series,
-        Table("throughput", title, *table),
+        _named(lines),
+        lambda row: "program" if row.scope == "file" else "measured",
+        WHO,
     )
 
 
@@ -184,18 +159,16 @@ def files_figure(report: Report, direction: str = "encrypt") -> Figure:
             f"{', '.join(report.sources[:2])}: no rows of whole files, {direction}; measure them "
             "with `paraes bench --scope file`, or choose with --direction"
         )
-    series, table = _drawn(lines, "program")
-    # All lines are programs here: only copies need to look different.
-    series = [replace(s, origin="measured") if s.origin == "program" else s for s in series]
     verb = "Encryption" if direction == "encrypt" else "Decryption"
     title = f"{verb} of a file, from file to file"
-    return Figure(
+    return rates_figure(
         "files",
         title,
         "Throughput in 10⁶ bytes a second over the size of the file, both logarithmic: one line "
         "for each program, with the start of its process.",
-        Axis("size of the file", "log", "size"),
-        Axis("10⁶ bytes a second", "log"),
-        series,
-        Table("files", title, *table),
+        _named(lines),
+        # All lines are programs here: only copies need to look different.
+        lambda row: "roof" if row.is_copy else "measured",
+        "program",
+        "file",
     )

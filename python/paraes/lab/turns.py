@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paraes.lab.bench import SCHEMA
+from paraes.lab.discovery import devices_of, digest_of, find_program
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.files import locked, make_folder, write_whole
-from paraes.lab.measure import devices_of, digest_of, dumps, execute, find_program, kept, sweep
+from paraes.lab.measure import dumps, execute, kept, rounds, sweep
+from paraes.lab.rows import SCHEMA
 
 # Flags of the bench that this module gives itself.
 OWN_FLAGS = ("--json", "--samples", "--machine")
@@ -104,10 +104,8 @@ def measure(
     total = processes * len(entries)
     turn = 0
     with locked(parts):
-        for process in range(processes):
-            order = list(entries)
-            random.Random(process).shuffle(order)
-            for entry in order:
+        for process, order in enumerate(rounds(len(entries), processes)):
+            for entry in map(entries.__getitem__, order):
                 path = parts / f"{entry.name}-{process + 1}-{key}.json"
                 report = kept(path)
                 if report is None:

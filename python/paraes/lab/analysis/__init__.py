@@ -15,10 +15,11 @@ from paraes.lab.analysis.rows import UNITS_NOTE, absent_devices
 from paraes.lab.analysis.scaling import scaling_section
 from paraes.lab.analysis.skipped import skipped_section
 from paraes.lab.analysis.throughput import throughput_figures
-from paraes.lab.bench import Report
+from paraes.lab.beside import beside
 from paraes.lab.configurations import group
-from paraes.lab.document import Bullets, Document, Paragraph, Section, beside
+from paraes.lab.document import Bullets, Document, Paragraph, Section
 from paraes.lab.machines import Machine, labels_of, machine_of
+from paraes.lab.rows import Report
 from paraes.lab.units import plural
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from paraes.lab.analysis.rows import (
+    JOB_COLUMNS,
     UNITS_NOTE,
-    job_text,
-    label_in,
+    job_cells,
 )
-from paraes.lab.bench import Row
 from paraes.lab.configurations import processes_text
 from paraes.lab.document import (
     Cell,
@@ -17,6 +16,7 @@ from paraes.lab.document import (
     Section,
     Table,
 )
+from paraes.lab.rows import Row
 from paraes.lab.statistics import mad, median_interval
 
 
@@ -24,7 +24,7 @@ def rows_section(rows: list[Row]) -> Section:
     """Tabulate every measured row."""
     body: list[list[Cell]] = []
     for row in rows:
-        line: list[Cell] = [label_in(row, rows), job_text(row, size=False), row.bytes, row.cache]
+        line = [*job_cells(row, rows), row.cache]
         if row.samples_ns.size == 0:
             failed = Missing("the measurement failed")
             body.append([*line, failed, failed, None, "", None, "WRONG"])
@@ -43,9 +43,7 @@ def rows_section(rows: list[Row]) -> Section:
             ]
         )
     columns = [
-        Column("device and kernel; (rival)", "text"),
-        Column("job", "text"),
-        Column("size", "size"),
+        *JOB_COLUMNS,
         Column("cache", "text"),
         Column("median, 95 % interval", "ns"),
         Column("MB/s"),

@@ -6,7 +6,6 @@ from paraes.lab.analysis.rows import (
     UNITS_NOTE,
     job_text,
 )
-from paraes.lab.bench import Row
 from paraes.lab.crossover import crossover_of
 from paraes.lab.document import (
     Cell,
@@ -15,6 +14,7 @@ from paraes.lab.document import (
     Section,
     Table,
 )
+from paraes.lab.rows import Row
 from paraes.lab.units import size_text
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from paraes.lab.analysis.rows import (
-    job_text,
+    JOB_COLUMNS,
+    job_cells,
     known_cell,
-    label_in,
 )
-from paraes.lab.bench import Row
 from paraes.lab.derived import (
     energy,
     joules_per_gigabyte,
@@ -19,6 +18,7 @@ from paraes.lab.document import (
     Section,
     Table,
 )
+from paraes.lab.rows import Row
 
 
 def energy_section(rows: list[Row]) -> Section:
@@ -32,19 +32,11 @@ def energy_section(rows: list[Row]) -> Section:
             [Paragraph("No energy was measured:"), Bullets(reasons or ["no rows"])],
         )
     body = [
-        [
-            label_in(r, rows),
-            job_text(r, size=False),
-            r.bytes,
-            known_cell(energy(r)),
-            known_cell(joules_per_gigabyte(r)),
-        ]
+        [*job_cells(r, rows), known_cell(energy(r)), known_cell(joules_per_gigabyte(r))]
         for r in rows
     ]
     columns = [
-        Column("device and kernel; (rival)", "text"),
-        Column("job", "text"),
-        Column("size", "size"),
+        *JOB_COLUMNS,
         Column("energy of a call", unit="J"),
         Column("energy", unit="J/GB, 10⁹ bytes"),
     ]

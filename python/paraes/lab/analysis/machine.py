@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from paraes.lab.bench import Report, is_cpu_device
 from paraes.lab.document import Cell, Column, Paragraph, Section, Table
 from paraes.lab.machines import GIB, Machine, hypervisor_text, labels_of, machine_of
+from paraes.lab.rows import Report, is_cpu_device
 from paraes.lab.units import significant, size_text
 
 # Context field → how the table calls it. The first five identify a machine.

@@ -6,10 +6,9 @@ from typing import Any
 
 from paraes.lab.analysis.rows import (
     UNITS_NOTE,
-    job_text,
+    job_cells,
     label_in,
 )
-from paraes.lab.bench import PHASES, Row
 from paraes.lab.derived import (
     phase_shares,
     phase_times,
@@ -24,6 +23,7 @@ from paraes.lab.document import (
     Table,
     median_estimate,
 )
+from paraes.lab.rows import PHASES, Row
 from paraes.lab.units import size_text
 
 PHASE_NAMES = {
@@ -42,7 +42,7 @@ def _phase_times_table(rows: list[Row], names: list[str]) -> Table:
     """Tabulate the medians of the phases, with intervals where the report has samples."""
     body: list[list[Cell]] = []
     for row in rows:
-        line: list[Cell] = [label_in(row, rows), job_text(row, size=False), row.bytes]
+        line = job_cells(row, rows)
         for name in names:
             times = phase_times(row, name)
             known = times is None or isinstance(times, float)
@@ -75,9 +75,7 @@ def phases_section(rows: list[Row]) -> Section | None:
         total = sum(t for t in row.timeline_ns.values() if t is not None)
         body.append(
             [
-                label_in(row, chosen),
-                job_text(row, size=False),
-                row.bytes,
+                *job_cells(row, chosen),
                 *[100 * shares[p] if p in shares else None for p in names],
                 100 * total / row.median_ns,
             ]

@@ -8,7 +8,6 @@ from paraes.lab.analysis.rows import (
     job_text,
     label_in,
 )
-from paraes.lab.bench import Row
 from paraes.lab.configurations import ratio_of
 from paraes.lab.document import (
     Cell,
@@ -17,6 +16,7 @@ from paraes.lab.document import (
     Section,
     Table,
 )
+from paraes.lab.rows import Row
 from paraes.lab.verdicts import alpha_of, level_text, rule, verdict
 
 

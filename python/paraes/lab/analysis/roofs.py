@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from paraes.lab.analysis.rows import (
-    job_text,
+    JOB_COLUMNS,
+    job_cells,
     known_cell,
-    label_in,
     rate_estimate,
 )
-from paraes.lab.bench import Row
 from paraes.lab.derived import (
     Known,
     clock_of,
@@ -26,6 +25,7 @@ from paraes.lab.document import (
     Section,
     Table,
 )
+from paraes.lab.rows import Row
 
 
 def roofs_section(
@@ -41,9 +41,7 @@ def roofs_section(
         clock = clock_of(contexts[row.report] if row.report < len(contexts) else {}, clock_hz)
         body.append(
             [
-                label_in(row, rows),
-                job_text(row, size=False),
-                row.bytes,
+                *job_cells(row, rows),
                 rate_estimate(row),
                 known_cell(percent_of_roof(row, rows)),
                 known_cell(cycles_per_byte(row, clock)),
@@ -52,9 +50,7 @@ def roofs_section(
             ]
         )
     columns = [
-        Column("device and kernel; (rival)", "text"),
-        Column("job", "text"),
-        Column("size", "size"),
+        *JOB_COLUMNS,
         Column("rate, 95 %", unit="MB/s"),
         Column("of a copy of the same size, 95 %", "percent"),
         Column("cycles per byte, 95 %"),

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from paraes.lab.bench import Report, Row, Skip
-from paraes.lab.derived import (
-    Known,
-)
-from paraes.lab.document import (
-    Cell,
-    Estimate,
-    Missing,
-    Series,
-)
+from paraes.lab.derived import Known
+from paraes.lab.document import Axis, Cell, Column, Estimate, Figure, Missing, Series, Table
+from paraes.lab.rows import Report, Row, Skip
 from paraes.lab.statistics import Interval, median_interval
 from paraes.lab.units import megabytes_per_second, size_text
 
@@ -70,6 +63,37 @@ def rate_series(
     return Series.of(name, zip(xs, map(rate_estimate, rows), strict=True), origin)
 
 
+def rates_figure(
+    name: str,
+    title: str,
+    description: str,
+    lines: Iterable[tuple[str, Iterable[Row]]],
+    origin: Callable[[Row], str],
+    heading: str,
+    of: str = "message",
+    caption: str | None = None,
+) -> Figure:
+    """Draw the rates of named lines of rows over the size; the table has a column for each size."""
+    ordered = [(label, sorted(rows, key=lambda row: row.bytes)) for label, rows in lines]
+    sizes = sorted({row.bytes for _, rows in ordered for row in rows})
+    series = []
+    body: list[list[Cell]] = []
+    for label, rows in ordered:
+        series.append(rate_series(label, [r.bytes for r in rows], rows, origin(rows[0])))
+        by_size = {row.bytes: row.mb_per_s for row in rows}
+        body.append([label, *map(by_size.get, sizes)])
+    columns = [Column(heading, "text"), *[Column(size_text(s)) for s in sizes]]
+    return Figure(
+        name,
+        title,
+        description,
+        Axis(f"size of the {of}", "log", "size"),
+        Axis("10⁶ bytes a second", "log"),
+        series,
+        Table(name, caption or title, columns, body),
+    )
+
+
 def absent_devices(report: Report) -> list[Skip]:
     """Return the skips that stand for an absent device: one for each scope, without a job."""
     present = {row.device for row in report.rows}
@@ -123,6 +147,16 @@ def label_in(row: Row, rows: list[Row], job: bool = False) -> str:
     if len({other.report for other in rows}) > 1:
         label += f" · {row.build}"
     return label
+
+
+# The first columns of many tables, and their cells.
+WHO = "device and kernel; (rival)"
+JOB_COLUMNS = [Column(WHO, "text"), Column("job", "text"), Column("size", "size")]
+
+
+def job_cells(row: Row, rows: list[Row]) -> list[Cell]:
+    """Return the label of a row among the others, its job and its size."""
+    return [label_in(row, rows), job_text(row, size=False), row.bytes]
 
 
 UNITS_NOTE = (

@@ -8,7 +8,6 @@ from paraes.lab.analysis.rows import (
     UNITS_NOTE,
     job_text,
 )
-from paraes.lab.bench import OPENMP, Row
 from paraes.lab.document import (
     Axis,
     Cell,
@@ -19,6 +18,7 @@ from paraes.lab.document import (
     Series,
     Table,
 )
+from paraes.lab.rows import OPENMP, Row
 from paraes.lab.scaling import Fit, Scaling, scalings, weak_scalings
 
 FIT_COLUMNS = [Column("serial fraction, 95 %"), Column("residual", "percent"), Column("points")]

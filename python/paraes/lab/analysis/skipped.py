@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from paraes.lab.analysis.rows import (
-    is_of_device,
-)
-from paraes.lab.bench import Report
+from paraes.lab.analysis.rows import is_of_device
 from paraes.lab.document import (
     Cell,
     Column,
     Section,
     Table,
 )
+from paraes.lab.rows import Report
 from paraes.lab.units import plural, size_text
 
 

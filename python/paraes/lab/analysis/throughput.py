@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from paraes.lab.analysis.rows import (
-    job_text,
-    label_in,
-    rate_series,
-)
-from paraes.lab.bench import Row
-from paraes.lab.document import (
-    Axis,
-    Cell,
-    Column,
-    Figure,
-    Table,
-)
-from paraes.lab.units import size_text
+from paraes.lab.analysis.rows import WHO, job_text, label_in, rates_figure
+from paraes.lab.document import Figure
+from paraes.lab.rows import Row
 
 
 def throughput_figures(rows: list[Row]) -> list[Figure]:
@@ -50,26 +39,14 @@ def throughput_figures(rows: list[Row]) -> list[Figure]:
 def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
     lines: dict[str, list[Row]] = {}
     for row in rows:
-        label = label_in(row, rows)
-        lines.setdefault(label, []).append(row)
-    series, body = [], []
-    for label, members in lines.items():
-        members.sort(key=lambda r: r.bytes)
-        origin = "roof" if members[0].is_copy else "measured"
-        series.append(rate_series(label, [r.bytes for r in members], members, origin))
-    sizes = sorted({row.bytes for row in rows})
-    for label, members in lines.items():
-        by_size = {row.bytes: row for row in members}
-        cells: list[Cell] = [by_size[s].mb_per_s if s in by_size else None for s in sizes]
-        body.append([label, *cells])
-    columns = [Column("device and kernel; (rival)", "text"), *[Column(size_text(s)) for s in sizes]]
-    return Figure(
+        lines.setdefault(label_in(row, rows), []).append(row)
+    return rates_figure(
         name,
         f"Throughput: {job}",
         f"Throughput in 10⁶ bytes a second over the size of the message, {job}; one line for each "
         "device, kernel and rival.",
-        Axis("size of the message", "log", "size"),
-        Axis("10⁶ bytes a second", "log"),
-        series,
-        Table(name, f"MB/s (10⁶ bytes a second) by size, {job}", columns, body),
+        lines.items(),
+        lambda row: "roof" if row.is_copy else "measured",
+        WHO,
+        caption=f"MB/s (10⁶ bytes a second) by size, {job}",
     )

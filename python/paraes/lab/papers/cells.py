@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from paraes.lab.bench import Process, Row
 from paraes.lab.configurations import medians_of, ratio_of
 from paraes.lab.derived import phase_times
 from paraes.lab.document import (
@@ -19,6 +18,7 @@ from paraes.lab.document import (
     median_estimate,
 )
 from paraes.lab.papers.data import Printed
+from paraes.lab.rows import Process, Row
 from paraes.lab.statistics import ratio_of_pairs
 
 WHOLE = ""  # in place of a phase: the whole call
@@ -26,16 +26,12 @@ WHOLE = ""  # in place of a phase: the whole call
 
 def seconds(row: Row | Missing) -> Cell:
     """Return the median in seconds, with its interval."""
-    if isinstance(row, Missing):
-        return row
-    return median_estimate(row.samples_ns, 1e-9)
+    return row if isinstance(row, Missing) else median_estimate(row.samples_ns, 1e-9)
 
 
 def milliseconds(row: Row | Missing) -> Cell:
     """Return the median in milliseconds, with its interval."""
-    if isinstance(row, Missing):
-        return row
-    return median_estimate(row.samples_ns, 1e-6)
+    return row if isinstance(row, Missing) else median_estimate(row.samples_ns, 1e-6)
 
 
 def _by_round(row: Row, names: tuple[str, ...]) -> dict[int, float] | None:
@@ -110,13 +106,18 @@ def phase(row: Row | Missing, *names: str) -> Cell:
     return seconds(together((row, names)))
 
 
-def ratio(over: Row | Missing, under: Row | Missing) -> Cell:
-    """Return how many times as long `over` takes as `under`, with its interval."""
+def ratio(
+    over: Row | Missing, under: Row | Missing, scale: Callable[[Row], float] | None = None
+) -> Cell:
+    """Return how many times as long `over` takes as `under`, with its interval.
+
+    `scale` multiplies the times of each row.
+    """
     for row in (over, under):
         if isinstance(row, Missing):
             return row
     assert isinstance(over, Row) and isinstance(under, Row)
-    found = ratio_of(over, under)
+    found = ratio_of(over, under, scale=scale)
     return Estimate(found.value, found.interval)
 
 
@@ -144,12 +145,7 @@ def ratio_of_ratios(
 
 def rate_ratio(over: Row | Missing, under: Row | Missing) -> Cell:
     """Return how many times as many bytes a second `over` computes as `under`."""
-    for row in (over, under):
-        if isinstance(row, Missing):
-            return row
-    assert isinstance(over, Row) and isinstance(under, Row)
-    found = ratio_of(under, over, scale=lambda row: 1 / row.bytes)
-    return Estimate(found.value, found.interval)
+    return ratio(under, over, lambda row: 1 / row.bytes)
 
 
 def mapped(cell: Cell, function: Callable[[float], float]) -> Cell:

@@ -412,16 +412,3 @@ def crossover_text(found: Crossover | None) -> str:
     if found.changes > 1:
         text += f"; the faster one changes {found.changes} times"
     return text
-
-
-def paper_crossover(
-    sizes: list[int], incumbent: list[float], challenger: list[float]
-) -> tuple[int, int] | None:
-    """Return the printed sizes between which the challenger becomes faster and stays so."""
-    ahead = [c <= i for i, c in zip(incumbent, challenger, strict=True)]
-    for i in range(len(ahead) - 1, 0, -1):
-        if ahead[i] and not ahead[i - 1]:
-            return sizes[i - 1], sizes[i]
-        if not ahead[i]:
-            return None
-    return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.papers.cells import mapped, rate, ratio
+from paraes.lab.rows import Row
 from paraes.lab.scaling import efficiency, karp_flatt
 from paraes.lab.units import megabytes_per_second, size_text
 

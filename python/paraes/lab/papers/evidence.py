@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from paraes.lab.bench import AXES, OPENMP, Report, Row, Skip
-from paraes.lab.document import (
-    Missing,
-)
+from paraes.lab.document import Missing
 from paraes.lab.errors import LabError
-from paraes.lab.measure import GPU
 from paraes.lab.papers.setting import Setting
+from paraes.lab.rows import AXES, OPENMP, Report, Row, Skip
+from paraes.lab.runs import GPU
 from paraes.lab.units import size_text
 
 # Axes of the papers' experiments where a lookup names no other.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paraes.lab.bench import Row
-from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.measure import GPU, Run
-from paraes.lab.papers.cells import WHOLE, milliseconds, printed_text, ratio, together
+from paraes.lab.document import Missing, Section
+from paraes.lab.papers.cells import WHOLE, milliseconds, ratio, together
 from paraes.lab.papers.chapters import introduction
 from paraes.lab.papers.claims import Case, Findings
 from paraes.lab.papers.data import load_paper
 from paraes.lab.papers.derived_table import Line, derived_section
 from paraes.lab.papers.evidence import Evidence
-from paraes.lab.papers.figures import line_figure, measured_series, paper_series
+from paraes.lab.papers.figures import Pair, figure_section, pairs_series, pairs_table
 from paraes.lab.papers.series import Rows, at_largest, crossover_between, gpu_name
 from paraes.lab.papers.setting import MIB, Setting
+from paraes.lab.rows import Row
+from paraes.lab.runs import GPU, Run
 from paraes.lab.units import size_text
 
 NAME = "luken-2009"
@@ -71,9 +71,6 @@ def chapter(evidence: Evidence) -> list[Section]:
         for way in WAYS
     }
 
-    def here(bits: int, way: str, size: int) -> Cell:
-        return milliseconds(rows_of[bits, way][size])
-
     gpu = evidence.device.title
     ours = {
         "CPU": "CPU",
@@ -91,42 +88,26 @@ def chapter(evidence: Evidence) -> list[Section]:
     ]
     lines: list[Line] = []
     for bits, name in KEYS.items():
-        columns = [Column("size", "size")]
-        for way in WAYS:
-            columns += [
-                Column(f"{way}, paper", "printed", "ms"),
-                Column(f"{ours[way]}, here", "ms"),
-            ]
-        rows = []
-        for size in SIZES:
-            row: list[Cell] = [size]
-            for way in WAYS:
-                row += [printed_text(printed.at(size, f"{name}-{way}")), here(bits, way, size)]
-            rows.append(row)
-        table = Table(
-            f"{NAME}-{bits}", f"Time with {bits}-bit keys ({printed.where})", columns, rows
-        )
-        series = [
-            measured_series(f"{ours[way]}, here", ((s, here(bits, way, s)) for s in SIZES))
+        pairs = [
+            Pair(
+                way,
+                ours[way],
+                printed.column(f"{name}-{way}"),
+                {size: milliseconds(row) for size, row in rows_of[bits, way].items()},
+            )
             for way in WAYS
         ]
-        series += [paper_series(f"{way}, paper", printed.column(f"{name}-{way}")) for way in WAYS]
+        caption = f"Time with {bits}-bit keys ({printed.where})"
         sections.append(
-            Section(
-                f"{NAME}-{bits}-section",
-                f"{bits}-bit keys",
-                [
-                    line_figure(
-                        f"{NAME}-{bits}-figure",
-                        f"Time with {bits}-bit keys",
-                        f"Milliseconds over the size with {bits}-bit keys: CPU, GPU with keys "
-                        "expanded there, GPU with keys expanded on the CPU; the paper's and this "
-                        "machine's.",
-                        "milliseconds",
-                        series,
-                        table,
-                    )
-                ],
+            figure_section(
+                (f"{NAME}-{bits}-section", f"{bits}-bit keys"),
+                f"{NAME}-{bits}-figure",
+                f"Time with {bits}-bit keys",
+                f"Milliseconds over the size with {bits}-bit keys: CPU, GPU with keys expanded "
+                "there, GPU with keys expanded on the CPU; the paper's and this machine's.",
+                "milliseconds",
+                pairs_series(pairs),
+                pairs_table(f"{NAME}-{bits}", caption, "ms", pairs),
             )
         )
         for way in WAYS:

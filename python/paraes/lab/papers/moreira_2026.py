@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.measure import GPU, Run
 from paraes.lab.papers.cells import (
     printed_text,
     rate,
@@ -22,9 +20,18 @@ from paraes.lab.papers.claims import Case, Findings, crossover_text
 from paraes.lab.papers.data import PaperTable, Printed, load_paper
 from paraes.lab.papers.derived_table import Line, derived_section
 from paraes.lab.papers.evidence import Evidence
-from paraes.lab.papers.figures import line_figure, measured_series, paper_series
+from paraes.lab.papers.figures import (
+    Pair,
+    line_figure,
+    measured_series,
+    pairs_series,
+    pairs_table,
+    paper_series,
+)
 from paraes.lab.papers.series import Rows, at_largest, common, crossover_between, gpu_name
 from paraes.lab.papers.setting import MIB, Setting
+from paraes.lab.rows import Row
+from paraes.lab.runs import GPU, Run
 from paraes.lab.units import significant, size_text
 
 NAME = "moreira-2026"
@@ -53,28 +60,12 @@ def plan(setting: Setting) -> list[Run]:
     both = tuple(DIRECTIONS)
     for size in setting.sizes(SIZES):
         samples = setting.samples_of(size)
-        runs.append(
-            Run(
-                "memory",
-                ("cpu", GPU),
-                ("reference",),
-                size,
-                both,
-                rivals=("memcpy",),
-                samples=samples,
-            )
-        )
-        runs.append(
-            Run(
-                "transfer",
-                (GPU,),
-                ("reference",),
-                size,
-                both,
-                rivals=("pinned-copy",),
-                samples=samples,
-            )
-        )
+        for scope, devices, copy in (
+            ("memory", ("cpu", GPU), "memcpy"),
+            ("transfer", (GPU,), "pinned-copy"),
+        ):
+            kernels, rivals = ("reference",), (copy,)
+            runs.append(Run(scope, devices, kernels, size, both, rivals=rivals, samples=samples))
     return runs
 
 
@@ -112,28 +103,16 @@ def chapter(evidence: Evidence) -> list[Section]:
             theirs = {s: p.seconds for s, p in printed.column(column).items()}
             lines.append(Line(f"{name}, {noun}", theirs, rows.__getitem__))
 
-        times = Table(
+        pairs = [
+            Pair("CPU", "CPU", printed.column("cpu_time"), {s: seconds(cpu[s]) for s in SIZES}),
+            Pair("GPU", gpu, printed.column("gpu_time"), {s: seconds(whole[s]) for s in SIZES}),
+        ]
+        times = pairs_table(
             f"{NAME}-{direction}-time",
             f"Time of {noun} ({printed.where})",
-            [
-                Column("size", "size"),
-                Column("CPU, paper", "printed", "s"),
-                Column("CPU, here", "s"),
-                Column("GPU, paper", "printed", "s"),
-                Column(f"{gpu}, here", "s"),
-                Column(f"{gpu}, kernel only, here", "s"),
-            ],
-            [
-                [
-                    s,
-                    printed_text(printed.at(s, "cpu_time")),
-                    seconds(cpu[s]),
-                    printed_text(printed.at(s, "gpu_time")),
-                    seconds(whole[s]),
-                    seconds(alone[s]),
-                ]
-                for s in SIZES
-            ],
+            "s",
+            pairs,
+            more={f"{gpu}, kernel only": {s: seconds(alone[s]) for s in SIZES}},
         )
         # Rates here are in 10^6 bytes a second; the paper's are in 2^20.
         mib = MIB / 1e6
@@ -193,12 +172,7 @@ def chapter(evidence: Evidence) -> list[Section]:
                 f"Seconds over the size of the data for {noun} on the CPU and the GPU, the paper's "
                 "and this machine's.",
                 "seconds",
-                [
-                    measured_series("CPU, here", ((s, seconds(cpu[s])) for s in SIZES)),
-                    measured_series(f"{gpu}, here", ((s, seconds(whole[s])) for s in SIZES)),
-                    paper_series("CPU, paper", printed.column("cpu_time")),
-                    paper_series("GPU, paper", printed.column("gpu_time")),
-                ],
+                pairs_series(pairs),
                 times,
             ),
             line_figure(

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.measure import Run
 from paraes.lab.papers.cells import (
     phase,
     printed_seconds,
@@ -23,7 +21,7 @@ from paraes.lab.papers.claims import Case, Findings
 from paraes.lab.papers.data import Paper, load_paper
 from paraes.lab.papers.derived_table import Line, Share, derived_section
 from paraes.lab.papers.evidence import Evidence
-from paraes.lab.papers.figures import line_figure, measured_series, paper_series, predicted_series
+from paraes.lab.papers.figures import figure_section, here_series, paper_series
 from paraes.lab.papers.pousa_common import (
     MODEL_NOTE,
     RANKS,
@@ -32,9 +30,12 @@ from paraes.lab.papers.pousa_common import (
     Family,
     by_size,
     decryption_cases,
+    mpi_predictions,
     runs_of,
 )
 from paraes.lab.papers.setting import Setting
+from paraes.lab.rows import Row
+from paraes.lab.runs import Run
 from paraes.lab.units import plural, significant, size_text
 
 NAME = "pousa-2011"
@@ -53,7 +54,6 @@ def chapter(evidence: Evidence) -> list[Section]:
     gpu = evidence.device.title
     openmp = f"OpenMP, {plural(family.threads, 'thread')}"
     times_p, speedups_p, transfers_p = (paper.tables[t] for t in ("times", "speedups", "transfers"))
-    size_columns = [Column(size_text(s), "s") for s in SIZES]
 
     # Implementation → its cell for a size, on this machine.
     ours_time: dict[str, Callable[[int], Cell]] = {
@@ -69,93 +69,66 @@ def chapter(evidence: Evidence) -> list[Section]:
     ours_time[f"{gpu}, kernel"] = lambda s: seconds(family.gpu(s))
     ours_speedup[f"{gpu}, kernel"] = lambda s: ratio(family.serial(s), family.gpu(s))
     paper_names = {c["id"]: c["printed"] for c in times_p.columns}
-    rows: list[list[Cell]] = []
-    for key, title in paper_names.items():
-        rows.append([title, "paper", *[printed_seconds(times_p.at(s, key)) for s in SIZES]])
-    for title, cells in ours_time.items():
-        rows.append([title, "here", *map(cells, SIZES)])
-    table1 = Table(
-        f"{NAME}-times",
+    table1 = _table(
+        "times",
         f"Time of encryption ({times_p.where})",
-        [Column("implementation", "text"), Column("source", "text"), *size_columns],
-        rows,
-        [MODEL_NOTE],
-    )
-    rows = []
-    for column in speedups_p.columns:
-        rows.append(
-            [
-                column["printed"],
-                "paper",
-                *[printed_text(speedups_p.at(s, column["id"])) for s in SIZES],
-            ]
-        )
-    for title, cells in ours_speedup.items():
-        rows.append([title, "here", *map(cells, SIZES)])
-    table2 = Table(
-        f"{NAME}-speedups",
-        f"Speedup against the serial implementation ({speedups_p.where})",
+        "implementation",
         [
-            Column("implementation", "text"),
-            Column("source", "text"),
-            *[Column(size_text(s)) for s in SIZES],
+            *[
+                [title, "paper", *[printed_seconds(times_p.at(s, key)) for s in SIZES]]
+                for key, title in paper_names.items()
+            ],
+            *[[title, "here", *map(cells, SIZES)] for title, cells in ours_time.items()],
         ],
-        rows,
+        [MODEL_NOTE],
+        "s",
+    )
+    table2 = _table(
+        "speedups",
+        f"Speedup against the serial implementation ({speedups_p.where})",
+        "implementation",
+        [
+            *[
+                [c["printed"], "paper", *[printed_text(speedups_p.at(s, c["id"])) for s in SIZES]]
+                for c in speedups_p.columns
+            ],
+            *[[title, "here", *map(cells, SIZES)] for title, cells in ours_speedup.items()],
+        ],
         [MODEL_NOTE],
     )
-
-    phases = {
+    phases: dict[str, tuple[str, Callable[[int], Cell]]] = {
         "h2d": ("copy to the GPU", lambda s: phase(family.gpu(s, "transfer"), "host_to_device")),
         "d2h": ("copy from the GPU", lambda s: phase(family.gpu(s, "transfer"), "device_to_host")),
         "kernel": ("encryption", lambda s: phase(family.gpu(s, "transfer"), "kernel")),
-        "total": (
-            "sum",
-            lambda s: seconds(family.gpu_phases(s)),
-        ),
+        "total": ("sum", lambda s: seconds(family.gpu_phases(s))),
     }
-    rows = []
+    rows: list[list[Cell]] = []
     for key, (title, cells) in phases.items():
         rows.append([title, "paper", *[printed_seconds(transfers_p.at(s, key)) for s in SIZES]])
         rows.append([title, f"{gpu}, here", *map(cells, SIZES)])
-    rows.append(
-        ["whole call", f"{gpu}, here", *[seconds(family.gpu(s, "transfer")) for s in SIZES]]
-    )
-    table3 = Table(
-        f"{NAME}-transfers",
+    whole_calls = [seconds(family.gpu(s, "transfer")) for s in SIZES]
+    table3 = _table(
+        "transfers",
         f"Phases on the GPU ({transfers_p.where})",
-        [Column("phase", "text"), Column("source", "text"), *size_columns],
-        rows,
+        "phase",
+        [*rows, ["whole call", f"{gpu}, here", *whole_calls]],
         ["whole call: the measured time of a call, including time between the phases"],
+        "s",
     )
 
-    times_series = [
-        measured_series(f"{t}, here", ((s, c(s)) for s in SIZES))
-        for t, c in ours_time.items()
-        if not t.startswith("MPI") or _is_measured(family, t)
-    ]
+    times_series = here_series(ours_time, SIZES)
     times_series += [
         paper_series(f"{title}, paper", times_p.column(key))
         for key, title in paper_names.items()
         if key in ("serial", "omp8", "mpi32", "cuda")
     ]
-    speed_series = [
-        measured_series(f"{t}, here", ((s, c(s)) for s in SIZES))
-        for t, c in ours_speedup.items()
-        if not t.startswith("MPI") or _is_measured(family, t)
-    ]
-    speed_series += [
-        predicted_series(f"{t}, predicted", [(s, c(s)) for s in SIZES])
-        for t, c in ours_speedup.items()
-        if t.startswith("MPI")
-    ]
+    speed_series = here_series(ours_speedup, SIZES)
+    speed_series += mpi_predictions(ours_speedup, SIZES)
     speed_series += [
         paper_series(f"{c['printed']}, paper", speedups_p.column(c["id"]))
         for c in speedups_p.columns
     ]
-    phase_series = [
-        measured_series(f"{title}, here", ((s, cells(s)) for s in SIZES))
-        for title, cells in phases.values()
-    ]
+    phase_series = here_series(dict(phases.values()), SIZES)
     phase_series += [
         paper_series(f"{title}, paper", transfers_p.column(key))
         for key, (title, _) in phases.items()
@@ -169,51 +142,35 @@ def chapter(evidence: Evidence) -> list[Section]:
             "Its numbers of ranks that were not measured here are predicted, and marked as such, "
             "if two other numbers were measured.",
         ),
-        Section(
-            f"{NAME}-1",
-            "Times (Table 1)",
-            [
-                line_figure(
-                    f"{NAME}-times-figure",
-                    "Time of encryption",
-                    "Seconds over the size by implementation, the paper's and this machine's.",
-                    "seconds",
-                    times_series,
-                    table1,
-                )
-            ],
+        figure_section(
+            (f"{NAME}-1", "Times (Table 1)"),
+            f"{NAME}-times-figure",
+            "Time of encryption",
+            "Seconds over the size by implementation, the paper's and this machine's.",
+            "seconds",
+            times_series,
+            table1,
         ),
-        Section(
-            f"{NAME}-2",
-            "Speedup (Table 2, Figure 3)",
-            [
-                line_figure(
-                    f"{NAME}-speedups-figure",
-                    "Speedup against serial (as Figure 3)",
-                    "Speedup over the size by implementation, the paper's and this machine's; "
-                    "predictions are marked.",
-                    "speedup",
-                    speed_series,
-                    table2,
-                    level=1.0,
-                    level_name="serial",
-                )
-            ],
+        figure_section(
+            (f"{NAME}-2", "Speedup (Table 2, Figure 3)"),
+            f"{NAME}-speedups-figure",
+            "Speedup against serial (as Figure 3)",
+            "Speedup over the size by implementation, the paper's and this machine's; predictions "
+            "are marked.",
+            "speedup",
+            speed_series,
+            table2,
+            level=1.0,
+            level_name="serial",
         ),
-        Section(
-            f"{NAME}-3",
-            "Transfers (Table 3)",
-            [
-                line_figure(
-                    f"{NAME}-transfers-figure",
-                    "Phases on the GPU",
-                    "Seconds of each phase on the GPU over the size, the paper's and this "
-                    "machine's.",
-                    "seconds",
-                    phase_series,
-                    table3,
-                )
-            ],
+        figure_section(
+            (f"{NAME}-3", "Transfers (Table 3)"),
+            f"{NAME}-transfers-figure",
+            "Phases on the GPU",
+            "Seconds of each phase on the GPU over the size, the paper's and this machine's.",
+            "seconds",
+            phase_series,
+            table3,
         ),
     ]
     sections.append(_derived(paper, family))
@@ -223,8 +180,17 @@ def chapter(evidence: Evidence) -> list[Section]:
     return sections
 
 
-def _is_measured(family: Family, title: str) -> bool:
-    return any(title == family.mpi_title(ranks) for ranks in family.measured_ranks)
+def _table(
+    name: str,
+    caption: str,
+    what: str,
+    rows: list[list[Cell]],
+    notes: list[str],
+    kind: str = "number",
+) -> Table:
+    columns = [Column(what, "text"), Column("source", "text")]
+    columns += [Column(size_text(size), kind) for size in SIZES]
+    return Table(f"{NAME}-{name}", caption, columns, rows, notes)
 
 
 def _derived(paper: Paper, family: Family) -> Section:

@@ -6,26 +6,27 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.measure import GPU, Run
 from paraes.lab.papers.cells import mapped, rate, ratio, ratio_of_ratios, seconds
 from paraes.lab.papers.chapters import introduction
 from paraes.lab.papers.claims import Case, Findings
 from paraes.lab.papers.data import load_paper
 from paraes.lab.papers.derived_table import Line, derived_section
 from paraes.lab.papers.evidence import Evidence
-from paraes.lab.papers.figures import line_figure, measured_series, predicted_series
+from paraes.lab.papers.figures import figure_section, here_series
 from paraes.lab.papers.pousa_common import (
     MODEL_NOTE,
     THREADS,
     Family,
     by_size,
     decryption_cases,
+    mpi_predictions,
     runs_of,
 )
 from paraes.lab.papers.pousa_common import SIZES as ALL_SIZES
 from paraes.lab.papers.setting import Setting
+from paraes.lab.rows import Row
+from paraes.lab.runs import GPU, Run
 from paraes.lab.units import plural, size_text
 
 NAME = "pousa-2014"
@@ -95,24 +96,16 @@ def chapter(evidence: Evidence) -> list[Section]:
             "ttable-simple); AES-128 ECB encryption, speedups against the same kernel on one "
             "thread.",
         ),
-        Section(
-            f"{NAME}-45",
-            "Reduction (Figures 4 and 5)",
-            [
-                line_figure(
-                    f"{NAME}-reduction-figure",
-                    "Reduction of the time by using tables",
-                    "How much less time the table-based kernel takes, in percent, over the size, "
-                    "for each implementation on this machine.",
-                    "percent less time",
-                    [
-                        measured_series(f"{t}, here", ((s, c(s)) for s in SIZES))
-                        for t, c in pairs.items()
-                    ],
-                    table,
-                    y_scale="linear",
-                )
-            ],
+        figure_section(
+            (f"{NAME}-45", "Reduction (Figures 4 and 5)"),
+            f"{NAME}-reduction-figure",
+            "Reduction of the time by using tables",
+            "How much less time the table-based kernel takes, in percent, over the size, for each "
+            "implementation on this machine.",
+            "percent less time",
+            here_series(pairs, SIZES),
+            table,
+            y_scale="linear",
         ),
     ]
     for family, figure, name in ((ci, "Figure 3", "AES-CI"), (aim, "Figure 6", "AES-AIM")):
@@ -192,28 +185,17 @@ def _speedups(family: Family, figure: str, name: str, gpu: str, openmp: str) -> 
         [[title, *[c(s) for s in SIZES]] for title, c in cells.items()],
         [MODEL_NOTE],
     )
-    series = [measured_series(f"{t}, here", ((s, c(s)) for s in SIZES)) for t, c in cells.items()]
-    series += [
-        predicted_series(f"{t}, predicted", [(s, c(s)) for s in SIZES])
-        for t, c in cells.items()
-        if t.startswith("MPI")
-    ]
-    return Section(
-        f"{NAME}-{key}",
-        f"Speedup of {name} ({figure})",
-        [
-            line_figure(
-                f"{NAME}-{key}-figure",
-                f"Speedup of {name} (as {figure})",
-                f"Speedup of {name} against one thread over the size, for each implementation on "
-                "this machine.",
-                "speedup",
-                series,
-                table,
-                level=1.0,
-                level_name="serial",
-            )
-        ],
+    return figure_section(
+        (f"{NAME}-{key}", f"Speedup of {name} ({figure})"),
+        f"{NAME}-{key}-figure",
+        f"Speedup of {name} (as {figure})",
+        f"Speedup of {name} against one thread over the size, for each implementation on this "
+        "machine.",
+        "speedup",
+        here_series(cells, SIZES) + mpi_predictions(cells, SIZES),
+        table,
+        level=1.0,
+        level_name="serial",
     )
 
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from paraes.lab.bench import OPENMP, Row
 from paraes.lab.configurations import units_of
-from paraes.lab.document import Cell, Missing, Predicted
-from paraes.lab.measure import DISTRIBUTION, GPU, Run
+from paraes.lab.document import Cell, Missing, Predicted, Series
 from paraes.lab.papers.cells import ratio, scaled, seconds, together
 from paraes.lab.papers.claims import Case
 from paraes.lab.papers.evidence import Evidence, executor_of
+from paraes.lab.papers.figures import predicted_series
 from paraes.lab.papers.setting import MIB, Setting
+from paraes.lab.rows import OPENMP, Row
+from paraes.lab.runs import DISTRIBUTION, GPU, Run
 from paraes.lab.scaling import LEAST_POINTS, AmdahlFit, fit_amdahl
 from paraes.lab.units import plural, size_text
 
@@ -227,6 +228,17 @@ def decryption_cases(sizes: Iterable[int], row: Callable[[int, str], Row | Missi
     """Return the time of decryption over that of encryption at each size that is decrypted."""
     decrypted = [size for size in sizes if size <= LARGEST_DECRYPTED]
     return by_size(decrypted, lambda size: ratio(row(size, "decrypt"), row(size, "encrypt")))
+
+
+def mpi_predictions(
+    cells: dict[str, Callable[[int], Cell]], sizes: Iterable[int]
+) -> list[Series | None]:
+    """Return the lines through the predictions for numbers of ranks."""
+    return [
+        predicted_series(f"{name}, predicted", [(size, of(size)) for size in sizes])
+        for name, of in cells.items()
+        if name.startswith("MPI")
+    ]
 
 
 MODEL_NOTE = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from paraes.lab.bench import Row
 from paraes.lab.crossover import Crossover, crossover_of
 from paraes.lab.document import Cell, Missing
 from paraes.lab.papers.cells import ratio
 from paraes.lab.papers.evidence import Device
+from paraes.lab.rows import Row
 
 Rows = Mapping[int, Row | Missing]  # by size, in bytes
 

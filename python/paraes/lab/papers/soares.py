@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from paraes.lab.analysis.scaling import FIT_COLUMNS, FITS_NOTE, RESIDUAL_NOTE, fit_cells
-from paraes.lab.bench import OPENMP, Row
 from paraes.lab.document import (
     Axis,
     Cell,
@@ -15,7 +17,6 @@ from paraes.lab.document import (
     Series,
     Table,
 )
-from paraes.lab.measure import Run
 from paraes.lab.papers.cells import printed_text, rate, ratio, seconds
 from paraes.lab.papers.chapters import introduction
 from paraes.lab.papers.claims import (
@@ -24,8 +25,10 @@ from paraes.lab.papers.claims import (
 )
 from paraes.lab.papers.data import load_paper
 from paraes.lab.papers.evidence import Evidence, executor_of
-from paraes.lab.papers.figures import line_figure, measured_series, paper_series
+from paraes.lab.papers.figures import figure_section, here_series, paper_series
 from paraes.lab.papers.setting import MIB, Setting
+from paraes.lab.rows import OPENMP, Row
+from paraes.lab.runs import Run
 from paraes.lab.scaling import Scaling, amdahl, scalings, weak_scalings
 from paraes.lab.units import plural, significant, size_text
 
@@ -87,7 +90,6 @@ def chapter(evidence: Evidence) -> list[Section]:
             bytes=size,
             threads=threads,
             executor=executor_of(threads),
-            direction="encrypt",
         )
 
     table_time = Table(
@@ -105,7 +107,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         [f"More than {cores} threads share the {cores} cores."] if max(THREADS) > cores else [],
     )
 
-    def point(size: int, threads: int, quantity: str) -> Cell:
+    def point(quantity: str, size: int, threads: int) -> Cell:
         found = series.get(size)
         if found is None:
             return reason
@@ -136,7 +138,7 @@ def chapter(evidence: Evidence) -> list[Section]:
             line: list[Cell] = [t]
             if theirs:
                 line.append(theirs.get(t))
-            body.append([*line, *[point(s, t, quantity) for s in sizes]])
+            body.append([*line, *[point(quantity, s, t) for s in sizes]])
         return Table(f"{NAME}-{quantity}", title, columns, body)
 
     # Where the text states no time, the speedup follows from the printed Karp–Flatt.
@@ -169,18 +171,16 @@ def chapter(evidence: Evidence) -> list[Section]:
         for p in s.points
         if p.superlinear
     ]
-    speed_series = [
-        measured_series(f"{size_text(s)}, here", ((t, point(s, t, "speedup")) for t in THREADS))
-        for s in sizes
-    ]
-    speed_series.append(
-        Series(
-            "paper, computed",
-            [float(t) for t in computed],
-            list(computed.values()),
-            origin="paper",
-        )
-    )
+
+    def here(cells: Callable[[int, int], Cell], threads: Sequence[int] = THREADS) -> list:
+        """Return a line over the threads for each size."""
+        return here_series({size_text(s): partial(cells, s) for s in sizes}, threads)
+
+    def theirs(values: dict[int, float]) -> Series:
+        xs, ys = list(map(float, values)), list(values.values())
+        return Series("paper, computed", xs, ys, origin="paper")
+
+    speed_series = [*here(partial(point, "speedup")), theirs(computed)]
     speed_series.append(Series("ideal", [1.0, 16.0], [1.0, 16.0], origin="predicted"))
     if (found := series.get(main)) is not None and found.fit is not None:
         speed_series.append(
@@ -195,15 +195,8 @@ def chapter(evidence: Evidence) -> list[Section]:
     def section(
         key: str, title: str, description: str, y: str, lines, table: Table, scale: str = "log"
     ) -> Section:
-        return Section(
-            f"{NAME}-{key}-section",
-            title,
-            [
-                line_figure(
-                    f"{NAME}-{key}-figure", title, description, y, lines, table, threads_axis, scale
-                )
-            ],
-        )
+        figure = (f"{NAME}-{key}-figure", title, description, y, lines, table, threads_axis, scale)
+        return figure_section((f"{NAME}-{key}-section", title), *figure)
 
     sections = [
         introduction(
@@ -220,12 +213,7 @@ def chapter(evidence: Evidence) -> list[Section]:
             "text states.",
             "seconds",
             [
-                *[
-                    measured_series(
-                        f"{size_text(s)}, here", ((t, seconds(time(s, t))) for t in THREADS)
-                    )
-                    for s in sizes
-                ],
+                *here(lambda s, t: seconds(time(s, t))),
                 paper_series("paper, size not stated", printed_time),
             ],
             table_time,
@@ -245,18 +233,8 @@ def chapter(evidence: Evidence) -> list[Section]:
             "Speedup divided by threads over the number of threads.",
             "efficiency",
             [
-                *[
-                    measured_series(
-                        f"{size_text(s)}, here", ((t, point(s, t, "efficiency")) for t in THREADS)
-                    )
-                    for s in sizes
-                ],
-                Series(
-                    "paper, computed",
-                    [float(t) for t in computed],
-                    [v / t for t, v in computed.items()],
-                    origin="paper",
-                ),
+                *here(partial(point, "efficiency")),
+                theirs({t: v / t for t, v in computed.items()}),
             ],
             efficient,
             "linear",
@@ -268,13 +246,7 @@ def chapter(evidence: Evidence) -> list[Section]:
             "intervals, and the paper's table.",
             "serial fraction",
             [
-                *[
-                    measured_series(
-                        f"{size_text(s)}, here",
-                        ((t, point(s, t, "karp-flatt")) for t in THREADS[1:]),
-                    )
-                    for s in sizes
-                ],
+                *here(partial(point, "karp-flatt"), THREADS[1:]),
                 paper_series("paper", printed_kf),
             ],
             fraction,

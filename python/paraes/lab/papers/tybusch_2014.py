@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.measure import GPU, Run
 from paraes.lab.papers.cells import (
     WHOLE,
     mapped,
-    printed_text,
     ratio,
     scaled,
     seconds,
@@ -22,9 +19,17 @@ from paraes.lab.papers.claims import Case, Findings
 from paraes.lab.papers.data import Paper, PaperTable, load_paper
 from paraes.lab.papers.derived_table import Line, Share, derived_section
 from paraes.lab.papers.evidence import Evidence
-from paraes.lab.papers.figures import line_figure, measured_series, paper_series
+from paraes.lab.papers.figures import (
+    Pair,
+    figure_section,
+    line_figure,
+    pairs_series,
+    pairs_table,
+)
 from paraes.lab.papers.series import Rows, at_largest, common, crossover_between, gpu_name
 from paraes.lab.papers.setting import MIB, Setting
+from paraes.lab.rows import Row
+from paraes.lab.runs import GPU, Run
 from paraes.lab.scaling import efficiency
 from paraes.lab.units import plural, significant, size_text
 
@@ -67,71 +72,42 @@ def chapter(evidence: Evidence) -> list[Section]:
     cores = evidence.setting.cores
     notes = [f"4 threads run on {cores} cores here."] if cores < 4 else []
 
-    def beside(
-        name: str,
-        caption: str,
-        table_id: str,
-        ours: dict[str, dict[int, Cell]],
-        labels: dict[str, str],
-    ) -> Table:
-        printed = paper.tables[table_id]
-        columns = [Column("size", "size")]
-        for label in labels.values():
-            theirs = label.replace(gpu, "GPU")
-            columns += [
-                Column(f"{theirs}, paper", "printed", "s"),
-                Column(f"{label}, here", "s"),
-            ]
-        rows = []
-        for s in SIZES:
-            row: list[Cell] = [s]
-            for key in labels:
-                row += [printed_text(printed.at(s, key)), ours[key][s]]
-            rows.append(row)
-        return Table(name, f"{caption} ({printed.where}; *: not significant)", columns, rows, notes)
-
-    def figure(
-        name: str,
-        title: str,
-        description: str,
-        table_id: str,
-        ours: dict[str, dict[int, Cell]],
-        labels: dict[str, str],
-        table: Table,
-    ):
-        series = [
-            measured_series(f"{label}, here", ours[key].items()) for key, label in labels.items()
-        ]
-        series += [
-            paper_series(f"{label.replace(gpu, 'GPU')}, paper", paper.tables[table_id].column(key))
+    def pairs(
+        table_id: str, ours: dict[str, dict[int, Cell]], labels: dict[str, str]
+    ) -> list[Pair]:
+        columns = paper.tables[table_id].column
+        return [
+            Pair(label.replace(gpu, "GPU"), label, columns(key), ours[key])
             for key, label in labels.items()
         ]
-        return line_figure(name, title, description, "seconds", series, table)
 
-    parts = {"load": "loading", "transfer": "transfers"}
-    table2 = beside(
-        f"{NAME}-processing", "Processing only", "processing", processing, names
+    def caption(text: str, table_id: str) -> str:
+        return f"{text} ({paper.tables[table_id].where}; *: not significant)"
+
+    processed = pairs("processing", processing, names)
+    parts = pairs("transfer", part_cells, {"load": "loading", "transfer": "transfers"})
+    whole = pairs("total", total, names)
+    table2 = pairs_table(
+        f"{NAME}-processing", caption("Processing only", "processing"), "s", processed, notes
     )
-    table3 = beside(
+    table3 = pairs_table(
         f"{NAME}-transfer",
-        "Loading from a file, and copies to the GPU and back",
-        "transfer",
-        part_cells,
+        caption("Loading from a file, and copies to the GPU and back", "transfer"),
+        "s",
         parts,
+        [f"{CACHED.capitalize()}."],
     )
-    table3.notes = [f"{CACHED.capitalize()}."]
-    table4 = beside(
+    table4 = pairs_table(
         f"{NAME}-total",
-        "Total: the sum of the measured phases",
-        "total",
-        total,
-        names,
+        caption("Total: the sum of the measured phases", "total"),
+        "s",
+        whole,
+        [
+            *notes,
+            "As in the paper, the total is loading, processing and transfers, without writing.",
+            f"{CACHED.capitalize()}.",
+        ],
     )
-    table4.notes = [
-        *notes,
-        "As in the paper, the total is loading, processing and transfers, without writing.",
-        f"{CACHED.capitalize()}.",
-    ]
     speed = Table(
         f"{NAME}-speedup",
         "Speedup, processing only",
@@ -167,50 +143,36 @@ def chapter(evidence: Evidence) -> list[Section]:
             f"{NAME}-2",
             "Processing (Table 2)",
             [
-                figure(
+                line_figure(
                     f"{NAME}-processing-figure",
                     "Processing only",
                     "Seconds of processing over the size: one thread, four threads, GPU; the "
                     "paper's and this machine's.",
-                    "processing",
-                    processing,
-                    names,
+                    "seconds",
+                    pairs_series(processed),
                     table2,
                 ),
                 speed,
             ],
         ),
-        Section(
-            f"{NAME}-3",
-            "Loading and transfer (Table 3)",
-            [
-                figure(
-                    f"{NAME}-transfer-figure",
-                    "Loading and transfer",
-                    "Seconds of loading and of copies over the size, the paper's and this "
-                    "machine's.",
-                    "transfer",
-                    part_cells,
-                    parts,
-                    table3,
-                )
-            ],
+        figure_section(
+            (f"{NAME}-3", "Loading and transfer (Table 3)"),
+            f"{NAME}-transfer-figure",
+            "Loading and transfer",
+            "Seconds of loading and of copies over the size, the paper's and this machine's.",
+            "seconds",
+            pairs_series(parts),
+            table3,
         ),
-        Section(
-            f"{NAME}-4",
-            "Total (Table 4)",
-            [
-                figure(
-                    f"{NAME}-total-figure",
-                    "Total",
-                    "Total seconds over the size: one thread, four threads, GPU; the paper's and "
-                    "this machine's.",
-                    "total",
-                    total,
-                    names,
-                    table4,
-                )
-            ],
+        figure_section(
+            (f"{NAME}-4", "Total (Table 4)"),
+            f"{NAME}-total-figure",
+            "Total",
+            "Total seconds over the size: one thread, four threads, GPU; the paper's and this "
+            "machine's.",
+            "seconds",
+            pairs_series(whole),
+            table4,
         ),
     ]
     sections.append(_derived(paper, evidence, rows))

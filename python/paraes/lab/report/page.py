@@ -136,5 +136,5 @@ def render(document: Document) -> str:
         first=first,
         figures=figures,
         details=details,
-        figure_style=Markup(drawing.style(".figure")),
+        figure_style=Markup(drawing.theme_css(".figure")),
     )
