@@ -1,268 +1,25 @@
 // OpenCL 1.2 through the loader libOpenCL.so.1.
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
-#include "src/gpu/runtime/opencl_api.hpp"
+#include "src/gpu/runtime/opencl_devices.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
 namespace {
 
+using cl::check;
+using cl::fail;
+using cl::FoundDevice;
 using cl::Int;
-
-// The names of the codes that the calls in this file return.
-const char* code_name(Int code) {
-  switch (code) {
-    case -1:
-      return "CL_DEVICE_NOT_FOUND";
-    case -2:
-      return "CL_DEVICE_NOT_AVAILABLE";
-    case -3:
-      return "CL_COMPILER_NOT_AVAILABLE";
-    case -4:
-      return "CL_MEM_OBJECT_ALLOCATION_FAILURE";
-    case -5:
-      return "CL_OUT_OF_RESOURCES";
-    case -6:
-      return "CL_OUT_OF_HOST_MEMORY";
-    case -7:
-      return "CL_PROFILING_INFO_NOT_AVAILABLE";
-    case -11:
-      return "CL_BUILD_PROGRAM_FAILURE";
-    case -12:
-      return "CL_MAP_FAILURE";
-    case -14:
-      return "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST";
-    case -30:
-      return "CL_INVALID_VALUE";
-    case -36:
-      return "CL_INVALID_COMMAND_QUEUE";
-    case -38:
-      return "CL_INVALID_MEM_OBJECT";
-    case -42:
-      return "CL_INVALID_BINARY";
-    case -44:
-      return "CL_INVALID_PROGRAM";
-    case -45:
-      return "CL_INVALID_PROGRAM_EXECUTABLE";
-    case -46:
-      return "CL_INVALID_KERNEL_NAME";
-    case -48:
-      return "CL_INVALID_KERNEL";
-    case -49:
-      return "CL_INVALID_ARG_INDEX";
-    case -51:
-      return "CL_INVALID_ARG_SIZE";
-    case -52:
-      return "CL_INVALID_KERNEL_ARGS";
-    case -54:
-      return "CL_INVALID_WORK_GROUP_SIZE";
-    case -55:
-      return "CL_INVALID_WORK_ITEM_SIZE";
-    case -61:
-      return "CL_INVALID_BUFFER_SIZE";
-    case -63:
-      return "CL_INVALID_GLOBAL_WORK_SIZE";
-    case -1001:
-      return "CL_PLATFORM_NOT_FOUND_KHR";
-    default:
-      return "an error";
-  }
-}
-
-[[noreturn]] void fail(const char* call, Int code) {
-  const std::string message =
-      std::string(call) + " failed: " + code_name(code) + " (" + std::to_string(code) + ")";
-  if (code == cl::mem_object_allocation_failure || code == cl::out_of_resources ||
-      code == cl::out_of_host_memory || code == cl::invalid_buffer_size) {
-    throw OutOfMemory(message + ", out of memory");
-  }
-  throw DeviceError(message);
-}
-
-void check(const char* call, Int code) {
-  if (code != cl::success) fail(call, code);
-}
-
-struct Loaded {
-  DynamicLibrary library;
-  cl::ClApi api;
-
-  Loaded()
-      : library(std::array{"libOpenCL.so.1", "libOpenCL.so"},
-                "install the loader (Debian: ocl-icd-libopencl1) and the driver of the device"),
-        api(library) {}
-};
-
-template <class T>
-T device_number(const cl::ClApi& api, cl::DeviceId device, cl::Uint property) {
-  T value{};
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers, and asked for as such
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, sizeof(T), &value, nullptr));
-  return value;
-}
-
-std::string device_text(const cl::ClApi& api, cl::DeviceId device, cl::Uint property) {
-  std::size_t bytes = 0;
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, 0, nullptr, &bytes));
-  std::string text(bytes, '\0');
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, bytes, text.data(), nullptr));
-  while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
-std::string platform_text(const cl::ClApi& api, cl::Platform platform) {
-  std::size_t bytes = 0;
-  check("clGetPlatformInfo",
-        api.clGetPlatformInfo(platform, cl::platform_name, 0, nullptr, &bytes));
-  std::string text(bytes, '\0');
-  check("clGetPlatformInfo",
-        api.clGetPlatformInfo(platform, cl::platform_name, bytes, text.data(), nullptr));
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return text;
-}
-
-template <class T>
-T queue_property(const cl::ClApi& api, cl::CommandQueue queue, cl::Uint property) {
-  if (queue == nullptr) throw InvalidArgument("OpenCL has no default queue: name one");
-  T value{};
-  check("clGetCommandQueueInfo",
-        // NOLINTNEXTLINE(bugprone-sizeof-expression): as above
-        api.clGetCommandQueueInfo(queue, property, sizeof(T), &value, nullptr));
-  return value;
-}
-
-struct FoundDevice {
-  cl::Platform platform;
-  cl::DeviceId device;
-};
-
-// Whether the text, which begins with the name of a platform, is PoCL's.
-bool names_pocl(std::string_view text) { return text.rfind("Portable Computing Language", 0) == 0; }
-
-// PoCL asks hwloc for the processors when its devices are listed, and calls abort() if /sys does
-// not say: in a chroot without it, this process would end.
-bool would_abort(const cl::ClApi& api, cl::Platform platform) {
-  return names_pocl(platform_text(api, platform)) && access("/sys/devices/system/cpu", F_OK) != 0;
-}
-
-// Every device of every platform that the loader finds.
-std::vector<FoundDevice> find_devices(const cl::ClApi& api) {
-  cl::Uint count = 0;
-  const Int code = api.clGetPlatformIDs(0, nullptr, &count);
-  if (code != cl::platform_not_found_khr) check("clGetPlatformIDs", code);
-  std::vector<cl::Platform> platforms(count);
-  if (count != 0) check("clGetPlatformIDs", api.clGetPlatformIDs(count, platforms.data(), nullptr));
-  std::string reason =
-      "the OpenCL loader finds no device: install the driver of the GPU, or pocl-opencl-icd to use "
-      "the CPU";
-  std::vector<FoundDevice> found;
-  for (cl::Platform platform : platforms) {
-    if (would_abort(api, platform)) {
-      reason = "PoCL does not work without /sys: mount it";
-      continue;
-    }
-    cl::Uint devices = 0;
-    const Int status = api.clGetDeviceIDs(platform, cl::device_type_all, 0, nullptr, &devices);
-    if (status == cl::device_not_found || devices == 0) continue;
-    check("clGetDeviceIDs", status);
-    std::vector<cl::DeviceId> ids(devices);
-    check("clGetDeviceIDs",
-          api.clGetDeviceIDs(platform, cl::device_type_all, devices, ids.data(), nullptr));
-    for (cl::DeviceId id : ids) found.push_back({platform, id});
-  }
-  if (found.empty()) throw Unavailable(reason);
-  return found;
-}
-
-bool has_word(const std::string& list, const std::string& word) {
-  return (' ' + list + ' ').find(' ' + word + ' ') != std::string::npos;
-}
-
-// The PCI address, which OpenCL reports only through extensions. Throws DeviceError if a query
-// fails.
-std::string ask_for_bus(const cl::ClApi& api, cl::DeviceId id) {
-  const std::string extensions = device_text(api, id, cl::device_extensions);
-  if (has_word(extensions, "cl_khr_pci_bus_info")) {
-    const auto info = device_number<cl::PciBusInfo>(api, id, cl::device_pci_bus_info);
-    return bus_address(info.domain, info.bus, info.device, info.function);
-  }
-  if (has_word(extensions, "cl_nv_device_attribute_query")) {
-    const auto slot = device_number<cl::Uint>(api, id, cl::device_pci_slot_id_nv);
-    return bus_address(device_number<cl::Uint>(api, id, cl::device_pci_domain_id_nv),
-                       device_number<cl::Uint>(api, id, cl::device_pci_bus_id_nv), slot / 8,
-                       slot % 8);
-  }
-  if (has_word(extensions, "cl_amd_device_attribute_query")) {
-    const auto topology = device_number<cl::TopologyAmd>(api, id, cl::device_topology_amd);
-    if (topology.type != cl::topology_type_pcie_amd) return "";
-    return bus_address(0, topology.bus, topology.device, topology.function);
-  }
-  return "";
-}
-
-// The PCI address; empty if the driver does not report it.
-std::string bus_of(const cl::ClApi& api, cl::DeviceId id) {
-  try {
-    return ask_for_bus(api, id);
-  } catch (const DeviceError&) {
-    return "";
-  }
-}
-
-// Most work-items of a work-group with one dimension.
-std::uint32_t most_threads(const cl::ClApi& api, cl::DeviceId id) {
-  std::size_t most = device_number<std::size_t>(api, id, cl::device_max_work_group_size);
-  // One number for each dimension.
-  std::size_t bytes = 0;
-  check("clGetDeviceInfo",
-        api.clGetDeviceInfo(id, cl::device_max_work_item_sizes, 0, nullptr, &bytes));
-  std::vector<std::size_t> sizes(bytes / sizeof most);
-  check("clGetDeviceInfo",
-        api.clGetDeviceInfo(id, cl::device_max_work_item_sizes, bytes, sizes.data(), nullptr));
-  if (!sizes.empty()) most = std::min(most, sizes[0]);
-  return static_cast<std::uint32_t>(std::min<std::size_t>(most, UINT32_MAX));
-}
-
-DeviceInfo describe(const cl::ClApi& api, const FoundDevice& found, std::size_t index) {
-  DeviceInfo info;
-  info.id = "opencl:" + std::to_string(index);
-  const cl::DeviceId id = found.device;
-  info.name = device_text(api, id, cl::device_name);
-  info.memory_bytes = device_number<cl::Ulong>(api, id, cl::device_global_mem_size);
-  info.driver = platform_text(api, found.platform) + " " + device_text(api, id, cl::driver_version);
-  info.target = info.name;
-  info.processors = device_number<cl::Uint>(api, id, cl::device_max_compute_units);
-  info.shared_bytes = device_number<cl::Ulong>(api, id, cl::device_local_mem_size);
-  info.max_threads = most_threads(api, id);
-  info.is_cpu = (device_number<cl::Bitfield>(api, id, cl::device_type) & cl::device_type_cpu) != 0;
-  info.bus = bus_of(api, id);
-  const bool compiles = device_number<cl::Uint>(api, id, cl::device_compiler_available) != 0;
-  if (compiles) info.compiler = device_text(api, id, cl::device_version);
-  if (device_number<cl::Uint>(api, id, cl::device_available) == 0) {
-    info.reason = "its driver reports it as not available";
-  } else if (device_number<cl::Uint>(api, id, cl::device_endian_little) == 0) {
-    info.reason = "it is big-endian, which the kernels do not support";
-  } else if (!compiles) {
-    info.reason = "its driver has no compiler";
-  }
-  info.available = info.reason.empty();
-  return info;
-}
-
-class ClDevice;
+using cl::Loaded;
 
 class ClFunction : public Function {
  public:
@@ -587,12 +344,12 @@ class ClDevice : public Device {
 
   [[nodiscard]] std::unique_ptr<Queue> borrow_queue(void* handle) override {
     const auto queue = static_cast<cl::CommandQueue>(handle);
-    if (queue_property<cl::Context>(api_, queue, cl::queue_context) != context_ ||
-        queue_property<cl::DeviceId>(api_, queue, cl::queue_device) != device_) {
+    if (cl::queue_property<cl::Context>(api_, queue, cl::queue_context) != context_ ||
+        cl::queue_property<cl::DeviceId>(api_, queue, cl::queue_device) != device_) {
       throw InvalidArgument("the OpenCL queue belongs to another context or device than " +
                             info_.id);
     }
-    if ((queue_property<cl::Bitfield>(api_, queue, cl::queue_properties) &
+    if ((cl::queue_property<cl::Bitfield>(api_, queue, cl::queue_properties) &
          cl::queue_out_of_order) != 0) {
       throw InvalidArgument(
           "the OpenCL queue executes its commands out of order: use one in order");
@@ -642,7 +399,7 @@ class ClDevice : public Device {
   void open_context() {
     Int code = cl::success;
     try {
-      max_allocation_ = device_number<cl::Ulong>(api_, device_, cl::device_max_mem_alloc_size);
+      max_allocation_ = cl::device_number<cl::Ulong>(api_, device_, cl::device_max_mem_alloc_size);
       queue_ = api_.clCreateCommandQueue(context_, device_, 0, &code);
       check("clCreateCommandQueue", code);
     } catch (...) {
@@ -682,7 +439,7 @@ class ClDevice : public Device {
                                  nullptr);
       log.resize(bytes - 1);
     }
-    throw DeviceError(std::string("clBuildProgram failed: ") + code_name(code) + " (" +
+    throw DeviceError(std::string("clBuildProgram failed: ") + cl::code_name(code) + " (" +
                       std::to_string(code) + ")" + (log.empty() ? "" : ":\n" + log));
   }
 
@@ -698,13 +455,13 @@ class ClDevice : public Device {
 
 class ClPlatform : public Platform {
  public:
-  ClPlatform() : loaded_(std::make_shared<Loaded>()), found_(find_devices(loaded_->api)) {}
+  ClPlatform() : loaded_(std::make_shared<Loaded>()), found_(cl::find_devices(loaded_->api)) {}
 
   [[nodiscard]] std::vector<DeviceInfo> devices() override {
     std::vector<DeviceInfo> list;
     list.reserve(found_.size());
     for (std::size_t i = 0; i < found_.size(); ++i) {
-      list.push_back(describe(loaded_->api, found_[i], i));
+      list.push_back(cl::describe(loaded_->api, found_[i], i));
     }
     return list;
   }
@@ -714,7 +471,7 @@ class ClPlatform : public Platform {
       throw UnknownDevice("opencl:" + std::to_string(index),
                           "OpenCL sees " + std::to_string(found_.size()));
     }
-    DeviceInfo info = describe(loaded_->api, found_[index], index);
+    DeviceInfo info = cl::describe(loaded_->api, found_[index], index);
     if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
     return std::make_unique<ClDevice>(loaded_, found_[index], std::move(info));
   }
@@ -731,28 +488,26 @@ std::unique_ptr<Device> open_opencl_device_of(void* queue) {
   const cl::ClApi& api = loaded->api;
   const auto handle = static_cast<cl::CommandQueue>(queue);
   FoundDevice found{};
-  found.device = queue_property<cl::DeviceId>(api, handle, cl::queue_device);
-  found.platform = device_number<cl::Platform>(api, found.device, cl::device_platform);
+  found.device = cl::queue_property<cl::DeviceId>(api, handle, cl::queue_device);
+  found.platform = cl::device_number<cl::Platform>(api, found.device, cl::device_platform);
   // A sub-device has no number.
-  const std::vector<FoundDevice> all = find_devices(api);
+  const std::vector<FoundDevice> all = cl::find_devices(api);
   const auto same = std::find_if(all.begin(), all.end(), [&](const FoundDevice& other) {
     return other.device == found.device;
   });
-  DeviceInfo info = describe(api, found, static_cast<std::size_t>(same - all.begin()));
+  DeviceInfo info = cl::describe(api, found, static_cast<std::size_t>(same - all.begin()));
   if (same == all.end()) info.id = "opencl";
   if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
-  const auto context = queue_property<cl::Context>(api, handle, cl::queue_context);
+  const auto context = cl::queue_property<cl::Context>(api, handle, cl::queue_context);
   return std::make_unique<ClDevice>(std::move(loaded), found, std::move(info), context);
 }
 
 OpenClPlace opencl_place_of(void* queue) {
   const Loaded loaded;
   const auto handle = static_cast<cl::CommandQueue>(queue);
-  return {queue_property<cl::Context>(loaded.api, handle, cl::queue_context),
-          queue_property<cl::DeviceId>(loaded.api, handle, cl::queue_device)};
+  return {cl::queue_property<cl::Context>(loaded.api, handle, cl::queue_context),
+          cl::queue_property<cl::DeviceId>(loaded.api, handle, cl::queue_device)};
 }
-
-bool is_pocl(const DeviceInfo& info) { return names_pocl(info.driver); }
 
 std::unique_ptr<Platform> open_opencl() { return std::make_unique<ClPlatform>(); }
 
