@@ -23,6 +23,7 @@
 #include "paraes/secret.hpp"
 #include "paraes/segments.hpp"
 #include "src/core/bytes.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/kernels/kernel.hpp"
 #include "src/modes/gcm.hpp"
 
@@ -30,12 +31,9 @@ namespace paraes::detail {
 
 class GpuKey;
 
-class DeviceCipher {
+class DeviceCipher : NonCopyable {
  public:
-  DeviceCipher() = default;
   virtual ~DeviceCipher() { wipe_stack(); }
-  DeviceCipher(const DeviceCipher&) = delete;
-  DeviceCipher& operator=(const DeviceCipher&) = delete;
 
   [[nodiscard]] virtual std::string_view kernel() const noexcept = 0;
   [[nodiscard]] virtual std::string device() const = 0;
@@ -74,13 +72,8 @@ class XtsCipher : public DeviceCipher {
 };
 
 // See SegmentStaging, which has checked the arguments.
-class StagedSegments {
+class StagedSegments : public Interface {
  public:
-  StagedSegments() = default;
-  virtual ~StagedSegments() = default;
-  StagedSegments(const StagedSegments&) = delete;
-  StagedSegments& operator=(const StagedSegments&) = delete;
-
   [[nodiscard]] virtual MutableBytes in() const noexcept = 0;
   [[nodiscard]] virtual MutableBytes out() const noexcept = 0;
   // As GcmCipher::crypt. When it throws, nothing writes to out() any more.

@@ -25,8 +25,6 @@ class DeviceVerdict::Pending {
   Pending(std::shared_ptr<gpu::PinnedPool> pool, std::unique_ptr<gpu::PinnedMemory> memory,
           std::unique_ptr<gpu::Mark> mark, std::size_t messages);
   ~Pending();
-  Pending(const Pending&) = delete;
-  Pending& operator=(const Pending&) = delete;
 
   [[nodiscard]] bool ready() const { return mark_ == nullptr || mark_->passed(); }
   [[nodiscard]] bool intact(std::size_t index) const;

@@ -57,8 +57,6 @@ class GpuKey {
          bool overlap)
       : pool_(std::move(pool)), material_(std::move(material)), overlap_(overlap) {}
   ~GpuKey() { pool_->forget_key(material_->id); }
-  GpuKey(const GpuKey&) = delete;
-  GpuKey& operator=(const GpuKey&) = delete;
 
   [[nodiscard]] gpu::DevicePool& pool() const noexcept { return *pool_; }
   [[nodiscard]] const gpu::KeyMaterial& material() const noexcept { return *material_; }

@@ -4,9 +4,11 @@
 #include <span>
 #include <string>
 
+#include "src/core/non_copyable.hpp"
+
 namespace paraes {
 
-class DynamicLibrary {
+class DynamicLibrary : NonCopyable {
  public:
   // Opens the first of `names` that can be opened. The loader finds a soname by its own rules, to
   // which LD_LIBRARY_PATH belongs. A path, which has a slash, is opened only if check_path()
@@ -14,8 +16,6 @@ class DynamicLibrary {
   // path that was refused and why, and `advice` (what to install).
   DynamicLibrary(std::span<const char* const> names, const std::string& advice);
   ~DynamicLibrary();
-  DynamicLibrary(const DynamicLibrary&) = delete;
-  DynamicLibrary& operator=(const DynamicLibrary&) = delete;
 
   // Sets `pointer` to the function `name`, or to nullptr if the library has none.
   template <class F>

@@ -32,8 +32,6 @@ class CallerQueue {
   CallerQueue(std::shared_ptr<DeviceContext> context, std::unique_ptr<Queue> queue);
   // Waits for the work, and wipes keys and what was computed with them.
   ~CallerQueue();
-  CallerQueue(const CallerQueue&) = delete;
-  CallerQueue& operator=(const CallerQueue&) = delete;
 
   [[nodiscard]] Queue& queue() noexcept { return *queue_; }
   [[nodiscard]] const std::shared_ptr<PinnedPool>& pinned() noexcept { return pinned_; }

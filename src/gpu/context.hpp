@@ -39,8 +39,6 @@ class DeviceContext {
   DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
                 const KernelRow& row, const PoolOptions& options);
   ~DeviceContext();
-  DeviceContext(const DeviceContext&) = delete;
-  DeviceContext& operator=(const DeviceContext&) = delete;
 
   [[nodiscard]] Device& device() noexcept { return *device_; }
   [[nodiscard]] const DeviceInfo& info() const noexcept { return device_->info(); }

@@ -14,6 +14,7 @@
 
 #include "paraes/kernels.hpp"
 #include "src/core/key_schedule.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/kernels/cpu_features.hpp"
 
 namespace paraes {
@@ -25,7 +26,7 @@ inline constexpr std::size_t max_library_nonce_bytes = 128;
 inline constexpr std::size_t xts_tweak_group = 16;
 
 // H = E_K(0), prepared for GHASH by `ghash_init` in the form that the same row's operations need.
-struct GhashKey {
+struct GhashKey : NonCopyable {
   // Maximum number of blocks per reduction. powers[max_powers - k] is for H^k; the exact contents
   // differ between kernels.
   static constexpr unsigned max_powers = 64;
@@ -39,8 +40,6 @@ struct GhashKey {
 
   GhashKey() noexcept { secure_zero(this, sizeof *this); }
   ~GhashKey() { secure_zero(this, sizeof *this); }
-  GhashKey(const GhashKey&) = delete;
-  GhashKey& operator=(const GhashKey&) = delete;
 };
 
 // A counter block of GCM. With a 96-bit nonce it is as public as the nonce. With any other nonce it

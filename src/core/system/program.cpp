@@ -18,6 +18,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/core/system/process.hpp"
 
 namespace paraes::system {
@@ -41,7 +42,7 @@ std::pair<Descriptor, Descriptor> new_pipe(const std::string& user) {
 }
 
 // The attributes and file actions of a posix_spawn.
-class SpawnPlan {
+class SpawnPlan : NonCopyable {
  public:
   SpawnPlan() {
     posix_spawnattr_init(&attributes_);
@@ -56,8 +57,6 @@ class SpawnPlan {
     posix_spawnattr_setsigdefault(&attributes_, &defaults);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
   ~SpawnPlan() {
     posix_spawn_file_actions_destroy(&actions_);
     posix_spawnattr_destroy(&attributes_);
@@ -101,11 +100,9 @@ class SpawnPlan {
 };
 
 // A program that was started. If it still runs when this is destroyed, it is killed.
-class Child {
+class Child : NonCopyable {
  public:
   explicit Child(pid_t process) : process_(process) {}
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
   ~Child() { stop(); }
 
   void stop() {

@@ -37,8 +37,6 @@ class DriverPinned : public PinnedMemory {
     secure_zero(memory_, bytes_);
     device_.try_call(device_.api().free_host, static_cast<void*>(memory_));
   }
-  DriverPinned(const DriverPinned&) = delete;
-  DriverPinned& operator=(const DriverPinned&) = delete;
 
   [[nodiscard]] std::span<std::uint8_t> host() noexcept override { return {memory_, bytes_}; }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "src/core/non_copyable.hpp"
 #include "src/gpu/runtime/driver_library.hpp"
 
 namespace paraes::gpu::driver {
@@ -15,8 +16,6 @@ class DriverDevice : public Device {
  public:
   DriverDevice(std::shared_ptr<const Runtime> runtime, unsigned index);
   ~DriverDevice() override;
-  DriverDevice(const DriverDevice&) = delete;
-  DriverDevice& operator=(const DriverDevice&) = delete;
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
   [[nodiscard]] std::uint64_t free_bytes() override;
@@ -64,7 +63,7 @@ class DriverDevice : public Device {
 
 // Makes a device current on the calling thread, and then restores the previous one, on which other
 // libraries in the process may rely.
-class Current {
+class Current : NonCopyable {
  public:
   explicit Current(DriverDevice& device) : device_(device) {
     const DriverApi& api = device.api();
@@ -88,8 +87,6 @@ class Current {
       static_cast<void>(api.set_device.function(device_before_));
     }
   }
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
 
  private:
   DriverDevice& device_;

@@ -14,8 +14,6 @@ class LoadedModule {
  public:
   LoadedModule(DriverDevice& device, Module module) : device_(device), module_(module) {}
   ~LoadedModule() { device_.try_call(device_.api().unload_module, module_); }
-  LoadedModule(const LoadedModule&) = delete;
-  LoadedModule& operator=(const LoadedModule&) = delete;
 
   [[nodiscard]] DriverDevice& device() noexcept { return device_; }
 
@@ -85,8 +83,6 @@ class DriverMark : public Mark {
     }
   }
   ~DriverMark() override { device_.try_call(device_.api().destroy_event, event_); }
-  DriverMark(const DriverMark&) = delete;
-  DriverMark& operator=(const DriverMark&) = delete;
 
   [[nodiscard]] Event event() const noexcept { return event_; }
 
@@ -124,8 +120,6 @@ class DriverQueue : public Queue {
     device_.try_call(device_.api().destroy_event, end_);
     device_.try_call(device_.api().destroy_stream, stream_);
   }
-  DriverQueue(const DriverQueue&) = delete;
-  DriverQueue& operator=(const DriverQueue&) = delete;
 
   void upload(const Memory& to, std::size_t offset, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;

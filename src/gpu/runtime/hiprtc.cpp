@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "paraes/error.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/core/system/memory.hpp"
 #include "src/core/system/process.hpp"
 #include "src/gpu/runtime/hip_api.hpp"
@@ -32,7 +33,7 @@ using driver::RtcApi;
 using rtc::Attempt;
 
 // A file in memory.
-class MemoryFile {
+class MemoryFile : NonCopyable {
  public:
   explicit MemoryFile(const char* name) : descriptor_(system::open_memory_file(name)) {
     if (descriptor_ < 0) {
@@ -42,8 +43,6 @@ class MemoryFile {
     }
   }
   ~MemoryFile() { ::close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 

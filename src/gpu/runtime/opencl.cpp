@@ -39,8 +39,6 @@ class ClFunction : public Function {
     }
   }
   ~ClFunction() override { api_.clReleaseKernel(kernel_); }
-  ClFunction(const ClFunction&) = delete;
-  ClFunction& operator=(const ClFunction&) = delete;
 
   [[nodiscard]] cl::Kernel kernel() const noexcept { return kernel_; }
   [[nodiscard]] cl::Uint arguments() const noexcept { return arguments_; }
@@ -66,8 +64,6 @@ class ClProgram : public Program {
   ClProgram(const cl::ClApi& api, cl::DeviceId device, cl::ProgramId program)
       : api_(api), device_(device), program_(program) {}
   ~ClProgram() override { api_.clReleaseProgram(program_); }
-  ClProgram(const ClProgram&) = delete;
-  ClProgram& operator=(const ClProgram&) = delete;
 
   [[nodiscard]] std::unique_ptr<Function> function(const char* name) override {
     return std::make_unique<ClFunction>(api_, device_, program_, name);
@@ -85,8 +81,6 @@ class ClMark : public Mark {
  public:
   ClMark(const cl::ClApi& api, cl::Event event) : api_(api), event_(event) {}
   ~ClMark() override { api_.clReleaseEvent(event_); }
-  ClMark(const ClMark&) = delete;
-  ClMark& operator=(const ClMark&) = delete;
 
   [[nodiscard]] bool passed() const override {
     Int status = cl::complete;
@@ -138,8 +132,6 @@ class ClQueue : public Queue {
     if (waits_at_end_) api_.clFinish(queue_);
     api_.clReleaseCommandQueue(queue_);
   }
-  ClQueue(const ClQueue&) = delete;
-  ClQueue& operator=(const ClQueue&) = delete;
 
   void upload(const Memory& to, std::size_t offset, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;
@@ -248,8 +240,6 @@ class ClPinned : public PinnedMemory {
     api_.clEnqueueUnmapMemObject(queue_, mem(), mapped_, 0, nullptr, nullptr);
     api_.clFinish(queue_);
   }
-  ClPinned(const ClPinned&) = delete;
-  ClPinned& operator=(const ClPinned&) = delete;
 
   [[nodiscard]] std::span<std::uint8_t> host() noexcept override {
     return {mapped_, mapped_ != nullptr ? buffer_.bytes() : 0};
@@ -317,8 +307,6 @@ class ClDevice : public Device {
     api_.clReleaseCommandQueue(queue_);
     api_.clReleaseContext(context_);
   }
-  ClDevice(const ClDevice&) = delete;
-  ClDevice& operator=(const ClDevice&) = delete;
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
 
