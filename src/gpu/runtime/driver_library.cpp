@@ -82,7 +82,7 @@ bool loses_device(int code) {
 Runtime::Runtime(Kind kind)
     : kind_(kind), library_(kind == Kind::cuda ? open_cuda_library() : open_hip_library()) {
   using enum Need;
-#define PARAES_LOAD(need, member, symbol) load(library_, need, #symbol, api_.member);
+#define PARAES_LOAD(need, member, symbol) library_.load(need, #symbol, api_.member);
   if (kind == Kind::cuda) {
     PARAES_CUDA_CALLS(PARAES_LOAD)
   } else {
@@ -149,8 +149,9 @@ void Runtime::initialise() {
 }
 
 void Runtime::set_version() {
-  if (!api_.version) return;
-  check(api_.version, &version_number_);
+  const auto& call = kind_ == Kind::cuda ? api_.version : api_.hip_version;
+  if (!call) return;
+  check(call, &version_number_);
   if (kind_ == Kind::cuda) {
     version_ = "CUDA " + std::to_string(version_number_ / 1000) + "." +
                std::to_string(version_number_ % 1000 / 10);

@@ -204,7 +204,7 @@ class HipRtc : public Compiler {
  public:
   HipRtc() : library_(open_library()) {
     using enum driver::Need;
-#define PARAES_LOAD(need, member, symbol) load(library_, need, #symbol, api_.member);
+#define PARAES_LOAD(need, member, symbol) library_.load(need, #symbol, api_.member);
     PARAES_HIPRTC_CALLS(PARAES_LOAD)
 #undef PARAES_LOAD
     name_ = "hipRTC " + version();

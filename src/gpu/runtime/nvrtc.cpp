@@ -102,7 +102,7 @@ class Nvrtc {
 
   explicit Nvrtc(std::unique_ptr<DynamicLibrary> library) : library_(std::move(library)) {
     using enum driver::Need;
-#define PARAES_LOAD(need, member, symbol) load(*library_, need, #symbol, api_.member);
+#define PARAES_LOAD(need, member, symbol) library_->load(need, #symbol, api_.member);
     PARAES_NVRTC_CALLS(PARAES_LOAD)
 #undef PARAES_LOAD
     auto& [major, minor] = version_;

@@ -16,7 +16,7 @@ namespace paraes::gpu {
 namespace {
 
 using cl::check;
-using cl::fail;
+using cl::checked;
 using cl::FoundDevice;
 using cl::Int;
 using cl::Loaded;
@@ -27,7 +27,7 @@ class ClFunction : public Function {
       : api_(api), name_(name) {
     Int code = cl::success;
     kernel_ = api.clCreateKernel(program, name, &code);
-    if (code != cl::success) fail((std::string("clCreateKernel of ") + name).c_str(), code);
+    check("clCreateKernel of " + name_, code);
     if (api.clGetKernelInfo(kernel_, cl::kernel_num_args, sizeof arguments_, &arguments_,
                             nullptr) != cl::success) {
       arguments_ = 0;
@@ -83,16 +83,15 @@ class ClMark : public Mark {
   ~ClMark() override { api_.clReleaseEvent(event_); }
 
   [[nodiscard]] bool passed() const override {
-    Int status = cl::complete;
-    check("clGetEventInfo", api_.clGetEventInfo(event_, cl::event_command_execution_status,
-                                                sizeof status, &status, nullptr));
+    const auto status =
+        cl::value_of<Int>(api_.clGetEventInfo, event_, cl::event_command_execution_status);
     check("a command of the queue", std::min(status, cl::complete));
     return status == cl::complete;
   }
 
   // None on drivers that do not measure markers.
   [[nodiscard]] std::optional<cl::Ulong> when() const {
-    check("clWaitForEvents", api_.clWaitForEvents(1, &event_));
+    check(api_.clWaitForEvents, 1, &event_);
     cl::Ulong time = 0;
     const Int code = api_.clGetEventProfilingInfo(event_, cl::profiling_command_end, sizeof time,
                                                   &time, nullptr);
@@ -119,14 +118,12 @@ class ClQueue : public Queue {
  public:
   ClQueue(const cl::ClApi& api, cl::Context context, cl::DeviceId device, bool alone)
       : api_(api), alone_(alone) {
-    Int code = cl::success;
-    queue_ = api.clCreateCommandQueue(context, device, cl::queue_profiling_enable, &code);
-    check("clCreateCommandQueue", code);
+    queue_ = checked(api.clCreateCommandQueue, context, device, cl::queue_profiling_enable);
   }
   // For a queue of the caller's.
   ClQueue(const cl::ClApi& api, cl::CommandQueue queue, bool alone)
       : api_(api), alone_(alone), queue_(queue), waits_at_end_(false) {
-    check("clRetainCommandQueue", api.clRetainCommandQueue(queue));
+    check(api.clRetainCommandQueue, queue);
   }
   ~ClQueue() override {
     if (waits_at_end_) api_.clFinish(queue_);
@@ -135,31 +132,30 @@ class ClQueue : public Queue {
 
   void upload(const Memory& to, std::size_t offset, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;
-    check("clEnqueueWriteBuffer", api_.clEnqueueWriteBuffer(queue_, memory(to), 0, offset, bytes,
-                                                            from, 0, nullptr, nullptr));
+    check(api_.clEnqueueWriteBuffer, queue_, memory(to), 0, offset, bytes, from, 0, nullptr,
+          nullptr);
   }
 
   void download(void* to, const Memory& from, std::size_t offset, std::size_t bytes) override {
     if (bytes == 0) return;
-    check("clEnqueueReadBuffer", api_.clEnqueueReadBuffer(queue_, memory(from), 0, offset, bytes,
-                                                          to, 0, nullptr, nullptr));
+    check(api_.clEnqueueReadBuffer, queue_, memory(from), 0, offset, bytes, to, 0, nullptr,
+          nullptr);
     // Without this, a driver may start nothing until the host waits, which it may do much later.
-    check("clFlush", api_.clFlush(queue_));
+    check(api_.clFlush, queue_);
   }
 
   void clear(const Memory& memory_to_clear, std::size_t offset, std::size_t bytes) override {
     if (bytes == 0) return;
     const std::uint8_t zero = 0;
-    check("clEnqueueFillBuffer", api_.clEnqueueFillBuffer(queue_, memory(memory_to_clear), &zero, 1,
-                                                          offset, bytes, 0, nullptr, nullptr));
+    check(api_.clEnqueueFillBuffer, queue_, memory(memory_to_clear), &zero, 1, offset, bytes, 0,
+          nullptr, nullptr);
   }
 
   void copy(const Memory& to, std::size_t to_offset, const Memory& from, std::size_t from_offset,
             std::size_t bytes) override {
     if (bytes == 0) return;
-    check("clEnqueueCopyBuffer",
-          api_.clEnqueueCopyBuffer(queue_, memory(from), memory(to), from_offset, to_offset, bytes,
-                                   0, nullptr, nullptr));
+    check(api_.clEnqueueCopyBuffer, queue_, memory(from), memory(to), from_offset, to_offset, bytes,
+          0, nullptr, nullptr);
   }
 
   void launch(Function& function, const Grid& grid, std::span<const Argument> arguments) override {
@@ -169,37 +165,34 @@ class ClQueue : public Queue {
     for (const Argument& argument : arguments) {
       if (const auto* const* memory_pointer = std::get_if<const Memory*>(&argument.value)) {
         const cl::Mem mem = **memory_pointer ? memory(**memory_pointer) : nullptr;
-        check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, sizeof(void*), &mem));
+        check(api_.clSetKernelArg, kernel.kernel(), index, sizeof(void*), &mem);
       } else {
         const auto bytes = std::get<std::span<const std::uint8_t>>(argument.value);
-        check("clSetKernelArg",
-              api_.clSetKernelArg(kernel.kernel(), index, bytes.size(), bytes.data()));
+        check(api_.clSetKernelArg, kernel.kernel(), index, bytes.size(), bytes.data());
       }
       ++index;
     }
     // In OpenCL shared memory is a separate argument, the last one.
     if (index < kernel.arguments()) {
       const std::size_t shared = std::max<std::size_t>(grid.shared_bytes, 16);  // one element
-      check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, shared, nullptr));
+      check(api_.clSetKernelArg, kernel.kernel(), index, shared, nullptr);
     }
     const std::size_t local = grid.threads;
     const std::size_t global = local * grid.groups;
     std::unique_lock<std::mutex> lock;
     if (alone_) lock = std::unique_lock(one_launch_at_a_time());
-    check("clEnqueueNDRangeKernel",
-          api_.clEnqueueNDRangeKernel(queue_, kernel.kernel(), 1, nullptr, &global, &local, 0,
-                                      nullptr, nullptr));
-    if (alone_) check("clFinish", api_.clFinish(queue_));
+    check(api_.clEnqueueNDRangeKernel, queue_, kernel.kernel(), 1, nullptr, &global, &local, 0,
+          nullptr, nullptr);
+    if (alone_) check(api_.clFinish, queue_);
   }
 
   [[nodiscard]] std::unique_ptr<Mark> mark() override {
     cl::Event event = nullptr;
-    check("clEnqueueMarkerWithWaitList",
-          api_.clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &event));
+    check(api_.clEnqueueMarkerWithWaitList, queue_, 0, nullptr, &event);
     return std::make_unique<ClMark>(api_, event);
   }
 
-  void flush() override { check("clFlush", api_.clFlush(queue_)); }
+  void flush() override { check(api_.clFlush, queue_); }
 
   [[nodiscard]] std::uint64_t nanoseconds(const Mark& from, const Mark& to) override {
     const auto begin = static_cast<const ClMark&>(from).when();
@@ -207,7 +200,7 @@ class ClQueue : public Queue {
     return begin && end && *end > *begin ? *end - *begin : 0;
   }
 
-  void finish() override { check("clFinish", api_.clFinish(queue_)); }
+  void finish() override { check(api_.clFinish, queue_); }
 
  private:
   static cl::Mem memory(const Memory& memory) {
@@ -249,10 +242,9 @@ class ClPinned : public PinnedMemory {
 
   void to_device() override {
     if (mapped_ == nullptr) return;
-    check("clEnqueueUnmapMemObject",
-          api_.clEnqueueUnmapMemObject(queue_, mem(), mapped_, 0, nullptr, nullptr));
+    check(api_.clEnqueueUnmapMemObject, queue_, mem(), mapped_, 0, nullptr, nullptr);
     mapped_ = nullptr;
-    check("clFinish", api_.clFinish(queue_));
+    check(api_.clFinish, queue_);
   }
 
   void to_host() override {
@@ -265,10 +257,9 @@ class ClPinned : public PinnedMemory {
   }
 
   void map() {
-    Int code = cl::success;
-    void* const pointer = api_.clEnqueueMapBuffer(queue_, mem(), 1, cl::map_read | cl::map_write, 0,
-                                                  buffer_.bytes(), 0, nullptr, nullptr, &code);
-    check("clEnqueueMapBuffer", code);
+    void* const pointer =
+        checked(api_.clEnqueueMapBuffer, queue_, mem(), cl::Uint{1}, cl::map_read | cl::map_write,
+                std::size_t{0}, buffer_.bytes(), cl::Uint{0}, nullptr, nullptr);
     mapped_ = static_cast<std::uint8_t*>(pointer);
   }
 
@@ -280,28 +271,23 @@ class ClPinned : public PinnedMemory {
 
 class ClDevice : public Device {
  public:
-  ClDevice(std::shared_ptr<Loaded> loaded, const FoundDevice& found, DeviceInfo info)
-      : loaded_(std::move(loaded)),
-        api_(loaded_->api),
-        device_(found.device),
-        info_(std::move(info)),
-        is_pocl_(is_pocl(info_)) {
-    Int code = cl::success;
-    context_ = api_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &code);
-    check("clCreateContext", code);
-    open_context();
-  }
-  // In a context of the caller's.
-  ClDevice(std::shared_ptr<Loaded> loaded, const FoundDevice& found, DeviceInfo info,
+  // In a context that it releases, also if the constructor throws.
+  ClDevice(std::shared_ptr<Loaded> loaded, cl::DeviceId device, DeviceInfo info,
            cl::Context context)
       : loaded_(std::move(loaded)),
         api_(loaded_->api),
-        device_(found.device),
+        device_(device),
         info_(std::move(info)),
         is_pocl_(is_pocl(info_)),
         context_(context) {
-    check("clRetainContext", api_.clRetainContext(context_));
-    open_context();
+    try {
+      max_allocation_ =
+          cl::value_of<cl::Ulong>(api_.clGetDeviceInfo, device_, cl::device_max_mem_alloc_size);
+      queue_ = checked(api_.clCreateCommandQueue, context_, device_, 0);
+    } catch (...) {
+      api_.clReleaseContext(context_);
+      throw;
+    }
   }
   ~ClDevice() override {
     api_.clReleaseCommandQueue(queue_);
@@ -349,21 +335,18 @@ class ClDevice : public Device {
                                std::span<const std::string> options) override {
     const char* text = source.c_str();
     const std::size_t length = source.size();
-    Int code = cl::success;
-    const ClProgram program(
-        api_, device_,
-        checked_program(api_.clCreateProgramWithSource(context_, 1, &text, &length, &code),
-                        "clCreateProgramWithSource", code));
+    const ClProgram program(api_, device_,
+                            checked(api_.clCreateProgramWithSource, context_, 1, &text, &length));
     std::string flags = "-cl-std=CL1.2 -DPARAES_OPENCL=1";
     for (const std::string& option : options) flags += " " + option;
     build(program.id(), flags);
     std::size_t bytes = 0;
-    check("clGetProgramInfo", api_.clGetProgramInfo(program.id(), cl::program_binary_sizes,
-                                                    sizeof bytes, &bytes, nullptr));
+    check(api_.clGetProgramInfo, program.id(), cl::program_binary_sizes, sizeof bytes, &bytes,
+          nullptr);
     Binary binary(bytes);
     unsigned char* pointer = binary.data();
-    check("clGetProgramInfo", api_.clGetProgramInfo(program.id(), cl::program_binaries,
-                                                    sizeof pointer, &pointer, nullptr));
+    check(api_.clGetProgramInfo, program.id(), cl::program_binaries, sizeof pointer, &pointer,
+          nullptr);
     return binary;
   }
 
@@ -371,47 +354,24 @@ class ClDevice : public Device {
     const unsigned char* pointer = binary.data();
     const std::size_t bytes = binary.size();
     Int status = cl::success;
-    Int code = cl::success;
     auto program = std::make_unique<ClProgram>(
         api_, device_,
-        checked_program(
-            api_.clCreateProgramWithBinary(context_, 1, &device_, &bytes, &pointer, &status, &code),
-            "clCreateProgramWithBinary", code));
+        checked(api_.clCreateProgramWithBinary, context_, 1, &device_, &bytes, &pointer, &status));
     check("clCreateProgramWithBinary", status);
     build(program->id(), "");
     return program;
   }
 
  private:
-  // Creates what a device needs in its context, and releases the context if that fails.
-  void open_context() {
-    Int code = cl::success;
-    try {
-      max_allocation_ = cl::device_number<cl::Ulong>(api_, device_, cl::device_max_mem_alloc_size);
-      queue_ = api_.clCreateCommandQueue(context_, device_, 0, &code);
-      check("clCreateCommandQueue", code);
-    } catch (...) {
-      api_.clReleaseContext(context_);
-      throw;
-    }
-  }
-
   Memory allocate_buffer(std::size_t bytes, cl::Bitfield flags) {
-    Int code = cl::success;
     const cl::Mem mem =
-        api_.clCreateBuffer(context_, flags, std::max<std::size_t>(bytes, 16), nullptr, &code);
-    check("clCreateBuffer", code);
+        checked(api_.clCreateBuffer, context_, flags, std::max<std::size_t>(bytes, 16), nullptr);
     return {*this, reinterpret_cast<std::uint64_t>(mem), bytes};
   }
 
   void release(std::uint64_t handle) noexcept override {
     api_.clReleaseMemObject(
         reinterpret_cast<cl::Mem>(handle));  // NOLINT(performance-no-int-to-ptr)
-  }
-
-  static cl::ProgramId checked_program(cl::ProgramId program, const char* call, Int code) {
-    check(call, code);
-    return program;
   }
 
   void build(cl::ProgramId program, const std::string& flags) {
@@ -427,8 +387,7 @@ class ClDevice : public Device {
                                  nullptr);
       log.resize(bytes - 1);
     }
-    throw DeviceError(std::string("clBuildProgram failed: ") + cl::code_name(code) + " (" +
-                      std::to_string(code) + ")" + (log.empty() ? "" : ":\n" + log));
+    throw DeviceError(cl::failure("clBuildProgram", code) + (log.empty() ? "" : ":\n" + log));
   }
 
   std::shared_ptr<Loaded> loaded_;
@@ -436,7 +395,7 @@ class ClDevice : public Device {
   cl::DeviceId device_;
   DeviceInfo info_;
   bool is_pocl_;
-  cl::Context context_ = nullptr;
+  cl::Context context_;
   cl::CommandQueue queue_ = nullptr;
   std::uint64_t max_allocation_ = 0;
 };
@@ -461,7 +420,10 @@ class ClPlatform : public Platform {
     }
     DeviceInfo info = cl::describe(loaded_->api, found_[index], index);
     if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
-    return std::make_unique<ClDevice>(loaded_, found_[index], std::move(info));
+    const cl::DeviceId device = found_[index].device;
+    return std::make_unique<ClDevice>(
+        loaded_, device, std::move(info),
+        checked(loaded_->api.clCreateContext, nullptr, 1, &device, nullptr, nullptr));
   }
 
  private:
@@ -477,7 +439,8 @@ std::unique_ptr<Device> open_opencl_device_of(void* queue) {
   const auto handle = static_cast<cl::CommandQueue>(queue);
   FoundDevice found{};
   found.device = cl::queue_property<cl::DeviceId>(api, handle, cl::queue_device);
-  found.platform = cl::device_number<cl::Platform>(api, found.device, cl::device_platform);
+  found.platform =
+      cl::value_of<cl::Platform>(api.clGetDeviceInfo, found.device, cl::device_platform);
   // A sub-device has no number.
   const std::vector<FoundDevice> all = cl::find_devices(api);
   const auto same = std::find_if(all.begin(), all.end(), [&](const FoundDevice& other) {
@@ -487,7 +450,8 @@ std::unique_ptr<Device> open_opencl_device_of(void* queue) {
   if (same == all.end()) info.id = "opencl";
   if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
   const auto context = cl::queue_property<cl::Context>(api, handle, cl::queue_context);
-  return std::make_unique<ClDevice>(std::move(loaded), found, std::move(info), context);
+  check(api.clRetainContext, context);
+  return std::make_unique<ClDevice>(std::move(loaded), found.device, std::move(info), context);
 }
 
 OpenClPlace opencl_place_of(void* queue) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "paraes/devices.hpp"
@@ -11,14 +12,34 @@
 
 namespace paraes::gpu::cl {
 
-// The name of a code that the calls of opencl_api.hpp return.
-[[nodiscard]] const char* code_name(Int code);
+// "clFinish failed: CL_OUT_OF_RESOURCES (-5)".
+[[nodiscard]] std::string failure(const std::string& call, Int code);
 
-// Throws OutOfMemory or another DeviceError.
-[[noreturn]] void fail(const char* call, Int code);
+// Throws OutOfMemory or another DeviceError unless the code of `call` is success.
+void check(const std::string& call, Int code);
 
-inline void check(const char* call, Int code) {
-  if (code != success) fail(call, code);
+template <class... P, class... A>
+void check(const Call<Int(P...)>& call, A... arguments) {
+  if (const Int code = call(arguments...); code != success) check(call.name, code);
+}
+
+// The result of a call whose last argument, which is not given here, becomes its code.
+template <class R, class... P, class... A>
+[[nodiscard]] R checked(const Call<R(P...)>& call, A... arguments) {
+  Int code = success;
+  const R result = call(arguments..., &code);
+  check(call.name, code);
+  return result;
+}
+
+// A property of an object, which a call of clGet…Info reports.
+template <class T, class Id>
+[[nodiscard]] T value_of(const Call<Int(Id, Uint, std::size_t, void*, std::size_t*)>& call, Id id,
+                         Uint property) {
+  T value{};
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers, and asked for as such
+  check(call, id, property, sizeof(T), &value, nullptr);
+  return value;
 }
 
 // The loader, opened. Throws Unavailable.
@@ -33,21 +54,9 @@ struct Loaded {
 };
 
 template <class T>
-T device_number(const ClApi& api, DeviceId device, Uint property) {
-  T value{};
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers, and asked for as such
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, sizeof(T), &value, nullptr));
-  return value;
-}
-
-template <class T>
 T queue_property(const ClApi& api, CommandQueue queue, Uint property) {
   if (queue == nullptr) throw InvalidArgument("OpenCL has no default queue: name one");
-  T value{};
-  check("clGetCommandQueueInfo",
-        // NOLINTNEXTLINE(bugprone-sizeof-expression): as above
-        api.clGetCommandQueueInfo(queue, property, sizeof(T), &value, nullptr));
-  return value;
+  return value_of<T>(api.clGetCommandQueueInfo, queue, property);
 }
 
 struct FoundDevice {
