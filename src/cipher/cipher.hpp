@@ -95,25 +95,19 @@ class GcmCipher : public DeviceCipher {
                      std::span<SegmentCipher::Segment> segments) const = 0;
 
   // See SegmentCipher::stage. Whether there is such memory, and that memory.
-  [[nodiscard]] virtual bool stages(std::size_t segments,
-                                    std::uint64_t segment_bytes) const noexcept {
-    static_cast<void>(segments);
-    static_cast<void>(segment_bytes);
+  [[nodiscard]] virtual bool stages(std::size_t /*segments*/,
+                                    std::uint64_t /*segment_bytes*/) const noexcept {
     return false;
   }
-  [[nodiscard]] virtual std::unique_ptr<StagedSegments> stage(std::size_t segments,
-                                                              std::uint64_t segment_bytes,
-                                                              std::uint64_t left) const {
-    static_cast<void>(segments);
-    static_cast<void>(segment_bytes);
-    static_cast<void>(left);
+  [[nodiscard]] virtual std::unique_ptr<StagedSegments> stage(std::size_t /*segments*/,
+                                                              std::uint64_t /*segment_bytes*/,
+                                                              std::uint64_t /*left*/) const {
     return nullptr;
   }
 
   // The key with which a kernel of the CPU processes a message of `bytes` bytes in one call;
   // nullptr if this cipher would process it otherwise.
-  [[nodiscard]] virtual const GcmKey* one_call_key(std::uint64_t bytes) const noexcept {
-    static_cast<void>(bytes);
+  [[nodiscard]] virtual const GcmKey* one_call_key(std::uint64_t /*bytes*/) const noexcept {
     return nullptr;
   }
 

@@ -52,6 +52,7 @@ class DeviceCipherImpl {
   [[nodiscard]] std::size_t keys() const noexcept { return keys_.size(); }
   [[nodiscard]] gpu::CallerQueue& queue() noexcept { return queue_; }
 
+  // All of these make the device begin soon.
   // Runs an entry that does not need the input after it has written the output of a block.
   void run(const char* entry, const DeviceBuffer& in, const DeviceBuffer& out,
            std::span<const DeviceMessage> messages);

@@ -237,11 +237,7 @@ void KeySlots::hash_many(std::size_t keys) {
 void KeySlots::forget_many() noexcept {
   if (!many_.used) return;
   for (SecretMemory* memory : {&many_.schedules, &many_.sliced, &many_.hash_keys}) memory->wipe();
-  try {
-    queue_.finish();
-  } catch (const Error&) {
-    // The device is lost, and its memory with it.
-  }
+  queue_.try_finish();
   staged_.wipe();
   many_.used = false;
 }

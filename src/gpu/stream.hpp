@@ -94,8 +94,6 @@ class Stream {
 
   // How many launches it has made, for tests.
   [[nodiscard]] std::uint64_t launches() const noexcept { return launcher_.launches(); }
-  // How many blocks they have computed, those that no message needs included.
-  [[nodiscard]] std::uint64_t launched_blocks() const noexcept { return launches_.blocks(); }
 
  private:
   [[nodiscard]] LaunchBuffers buffers(std::size_t messages);

@@ -147,6 +147,8 @@ class Queue : public Interface {
   [[nodiscard]] virtual bool is_captured() { return false; }
 
   virtual void finish() = 0;  // waits until all work is done
+  // The same for destructors. If it fails, the device is lost, and its memory with it.
+  void try_finish() noexcept;
 };
 
 class Device : public Interface {
