@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "paraes/error.hpp"
 #include "paraes/secret.hpp"
 #include "src/core/counter.hpp"
 #include "src/core/gf128.hpp"

@@ -2,10 +2,8 @@
 // (device_ciphers.cpp) have checked the arguments.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

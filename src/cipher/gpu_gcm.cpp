@@ -1,7 +1,6 @@
 #include "src/cipher/gpu_gcm.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 

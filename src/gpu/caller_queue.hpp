@@ -2,16 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "paraes/ciphers.hpp"
 #include "paraes/devices.hpp"
 #include "src/gpu/context.hpp"
-#include "src/gpu/device/host_job.hpp"
 #include "src/gpu/device_names.hpp"
 #include "src/gpu/entry_launcher.hpp"
 #include "src/gpu/key_material.hpp"

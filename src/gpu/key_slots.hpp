@@ -80,7 +80,8 @@ class KeySlots : NonCopyable {
   // Copies to the beginning of device memory what is in staged_.
   void copy_in(const Memory& to, std::span<const std::uint8_t> staged);
   void reserve(std::size_t count, const KeyMaterial& first);
-  void hash_many(std::size_t keys);
+  // Computes the hash keys of data_schedule().
+  void prepare_hash(std::uint32_t keys, std::uint32_t groups, const Memory& to);
 
   DeviceContext& context_;
   Queue& queue_;

@@ -18,7 +18,6 @@
 
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
-#include "src/core/non_copyable.hpp"
 #include "src/core/system/process.hpp"
 
 namespace paraes::system {
@@ -42,7 +41,7 @@ std::pair<Descriptor, Descriptor> new_pipe(const std::string& user) {
 }
 
 // The attributes and file actions of a posix_spawn.
-class SpawnPlan : NonCopyable {
+class SpawnPlan {
  public:
   SpawnPlan() {
     posix_spawnattr_init(&attributes_);
@@ -61,6 +60,8 @@ class SpawnPlan : NonCopyable {
     posix_spawn_file_actions_destroy(&actions_);
     posix_spawnattr_destroy(&attributes_);
   }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
 
   // From a number to itself: closes it no longer on exec (POSIX.1-2024). If there is no memory for
   // it, spawn fails: the program would write its secrets elsewhere.
@@ -100,10 +101,12 @@ class SpawnPlan : NonCopyable {
 };
 
 // A program that was started. If it still runs when this is destroyed, it is killed.
-class Child : NonCopyable {
+class Child {
  public:
   explicit Child(pid_t process) : process_(process) {}
   ~Child() { stop(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
 
   void stop() {
     if (ended_) return;

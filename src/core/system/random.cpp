@@ -9,6 +9,7 @@
 
 namespace paraes::system {
 
+// POSIX.1-2024. On Linux it calls getrandom(2).
 int draw_random(void* out, std::size_t bytes) noexcept {
   constexpr std::size_t most = 256;  // POSIX.1-2024: GETENTROPY_MAX
   auto* next = static_cast<std::uint8_t*>(out);

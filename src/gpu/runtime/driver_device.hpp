@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "src/core/non_copyable.hpp"
 #include "src/gpu/runtime/driver_library.hpp"

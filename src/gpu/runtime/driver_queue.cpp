@@ -122,33 +122,21 @@ class DriverQueue : public Queue {
   }
 
   void upload(const Memory& to, std::size_t offset, const void* from, std::size_t bytes) override {
-    if (bytes == 0) return;
-    const Pointer pointer = address(to, offset, bytes);
-    const Current current(device_);
-    device_.check(device_.api().upload, pointer, from, bytes, stream_);
+    if (bytes != 0) enqueue(device_.api().upload, address(to, offset, bytes), from, bytes);
   }
-
   void download(void* to, const Memory& from, std::size_t offset, std::size_t bytes) override {
-    if (bytes == 0) return;
-    const Pointer pointer = address(from, offset, bytes);
-    const Current current(device_);
-    device_.check(device_.api().download, to, pointer, bytes, stream_);
+    if (bytes != 0) enqueue(device_.api().download, to, address(from, offset, bytes), bytes);
   }
-
   void clear(const Memory& memory, std::size_t offset, std::size_t bytes) override {
     if (bytes == 0) return;
-    const Pointer pointer = address(memory, offset, bytes);
-    const Current current(device_);
-    device_.check(device_.api().fill, pointer, static_cast<unsigned char>(0), bytes, stream_);
+    enqueue(device_.api().fill, address(memory, offset, bytes), static_cast<unsigned char>(0),
+            bytes);
   }
-
   void copy(const Memory& to, std::size_t to_offset, const Memory& from, std::size_t from_offset,
             std::size_t bytes) override {
     if (bytes == 0) return;
-    const Pointer target = address(to, to_offset, bytes);
-    const Pointer source = address(from, from_offset, bytes);
-    const Current current(device_);
-    device_.check(device_.api().copy, target, source, bytes, stream_);
+    enqueue(device_.api().copy, address(to, to_offset, bytes), address(from, from_offset, bytes),
+            bytes);
   }
 
   void launch(Function& function, const Grid& grid, std::span<const Argument> arguments) override {
@@ -207,6 +195,13 @@ class DriverQueue : public Queue {
   }
 
  private:
+  // A call whose last argument is the stream.
+  template <class... P, class... A>
+  void enqueue(const Call<int(P...)>& call, A... arguments) {
+    const Current current(device_);
+    device_.check(call, arguments..., stream_);
+  }
+
   static Pointer address(const Memory& memory, std::size_t offset, std::size_t bytes) {
     if (offset > memory.bytes() || bytes > memory.bytes() - offset) {
       throw InvalidArgument(std::to_string(bytes) + " bytes at " + std::to_string(offset) +

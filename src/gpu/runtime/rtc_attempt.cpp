@@ -20,9 +20,8 @@ bool succeeds(const RtcApi& api, Attempt& attempt, const driver::Call<int(P...)>
               A... arguments) {
   attempt.code = call.function(arguments...);
   if (attempt.code == driver::rtc_success) return true;
-  attempt.failed_call = call.name;
   const char* const name = api.error_name ? api.error_name.function(attempt.code) : nullptr;
-  attempt.failure = attempt.failed_call + " failed: " + (name != nullptr ? name : "an error") +
+  attempt.failure = std::string(call.name) + " failed: " + (name != nullptr ? name : "an error") +
                     " (" + std::to_string(attempt.code) + ")";
   return false;
 }

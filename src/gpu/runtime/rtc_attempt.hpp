@@ -10,10 +10,9 @@
 
 namespace paraes::gpu::rtc {
 
-// The result: a binary, or the call that failed and its code.
+// The result: a binary, or why there is none, with the code of the call that failed.
 struct Attempt {
-  std::string failed_call;
-  std::string failure;  // description of the failure; empty if there is none
+  std::string failure;  // empty if there is none
   std::int32_t code = driver::rtc_success;
   std::string log;
   Binary binary;
