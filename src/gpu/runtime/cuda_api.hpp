@@ -23,8 +23,6 @@ using Kernel = void*;
 using Stream = void*;
 using Event = void*;
 
-using Need = DynamicLibrary::Need;
-
 // Every entry point: X, which is passed on, whether it is needed, the member of DriverApi, its
 // symbols in CUDA and in HIP, or in the one of them that has it, and its type. cuda.h hides the
 // versions (_v2) behind macros of the plain names; the plain symbols are older interfaces.

@@ -81,7 +81,7 @@ bool loses_device(int code) {
 
 Runtime::Runtime(Kind kind)
     : kind_(kind), library_(kind == Kind::cuda ? open_cuda_library() : open_hip_library()) {
-  using enum Need;
+  using enum DynamicLibrary::Need;
 #define PARAES_LOAD(need, member, symbol) library_.load(need, #symbol, api_.member);
   if (kind == Kind::cuda) {
     PARAES_CUDA_CALLS(PARAES_LOAD)

@@ -203,7 +203,7 @@ Attempt compile_in_child(const RtcApi& api, const std::string& source,
 class HipRtc : public Compiler {
  public:
   HipRtc() : library_(open_library()) {
-    using enum driver::Need;
+    using enum DynamicLibrary::Need;
 #define PARAES_LOAD(need, member, symbol) library_.load(need, #symbol, api_.member);
     PARAES_HIPRTC_CALLS(PARAES_LOAD)
 #undef PARAES_LOAD

@@ -101,7 +101,7 @@ class Nvrtc {
   using Version = std::pair<int, int>;
 
   explicit Nvrtc(std::unique_ptr<DynamicLibrary> library) : library_(std::move(library)) {
-    using enum driver::Need;
+    using enum DynamicLibrary::Need;
 #define PARAES_LOAD(need, member, symbol) library_->load(need, #symbol, api_.member);
     PARAES_NVRTC_CALLS(PARAES_LOAD)
 #undef PARAES_LOAD
