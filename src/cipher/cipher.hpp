@@ -23,6 +23,7 @@
 #include "paraes/secret.hpp"
 #include "paraes/segments.hpp"
 #include "src/core/bytes.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/kernels/kernel.hpp"
 #include "src/modes/gcm.hpp"
 
@@ -30,12 +31,9 @@ namespace paraes::detail {
 
 class GpuKey;
 
-class DeviceCipher {
+class DeviceCipher : NonCopyable {
  public:
-  DeviceCipher() = default;
   virtual ~DeviceCipher() { wipe_stack(); }
-  DeviceCipher(const DeviceCipher&) = delete;
-  DeviceCipher& operator=(const DeviceCipher&) = delete;
 
   [[nodiscard]] virtual std::string_view kernel() const noexcept = 0;
   [[nodiscard]] virtual std::string device() const = 0;
@@ -74,13 +72,8 @@ class XtsCipher : public DeviceCipher {
 };
 
 // See SegmentStaging, which has checked the arguments.
-class StagedSegments {
+class StagedSegments : public Interface {
  public:
-  StagedSegments() = default;
-  virtual ~StagedSegments() = default;
-  StagedSegments(const StagedSegments&) = delete;
-  StagedSegments& operator=(const StagedSegments&) = delete;
-
   [[nodiscard]] virtual MutableBytes in() const noexcept = 0;
   [[nodiscard]] virtual MutableBytes out() const noexcept = 0;
   // As GcmCipher::crypt. When it throws, nothing writes to out() any more.
@@ -102,25 +95,19 @@ class GcmCipher : public DeviceCipher {
                      std::span<SegmentCipher::Segment> segments) const = 0;
 
   // See SegmentCipher::stage. Whether there is such memory, and that memory.
-  [[nodiscard]] virtual bool stages(std::size_t segments,
-                                    std::uint64_t segment_bytes) const noexcept {
-    static_cast<void>(segments);
-    static_cast<void>(segment_bytes);
+  [[nodiscard]] virtual bool stages(std::size_t /*segments*/,
+                                    std::uint64_t /*segment_bytes*/) const noexcept {
     return false;
   }
-  [[nodiscard]] virtual std::unique_ptr<StagedSegments> stage(std::size_t segments,
-                                                              std::uint64_t segment_bytes,
-                                                              std::uint64_t left) const {
-    static_cast<void>(segments);
-    static_cast<void>(segment_bytes);
-    static_cast<void>(left);
+  [[nodiscard]] virtual std::unique_ptr<StagedSegments> stage(std::size_t /*segments*/,
+                                                              std::uint64_t /*segment_bytes*/,
+                                                              std::uint64_t /*left*/) const {
     return nullptr;
   }
 
   // The key with which a kernel of the CPU processes a message of `bytes` bytes in one call;
   // nullptr if this cipher would process it otherwise.
-  [[nodiscard]] virtual const GcmKey* one_call_key(std::uint64_t bytes) const noexcept {
-    static_cast<void>(bytes);
+  [[nodiscard]] virtual const GcmKey* one_call_key(std::uint64_t /*bytes*/) const noexcept {
     return nullptr;
   }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
 
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"

@@ -7,7 +7,6 @@
 #include "src/cipher/cipher.hpp"
 #include "src/core/executor.hpp"
 #include "src/modes/gcm.hpp"
-#include "src/modes/xts.hpp"
 
 namespace paraes::detail {
 

@@ -256,14 +256,12 @@ void DeviceEcb::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Message
   check_whole_blocks(messages, "ECB (SP 800-38A section 5.2)");
   check(*impl_, in, out, messages);
   impl_->run("ecb_encrypt", in, out, messages);
-  impl_->queue().queue().flush();
 }
 
 void DeviceEcb::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check_whole_blocks(messages, "ECB (SP 800-38A section 5.2)");
   check(*impl_, in, out, messages);
   impl_->run("ecb_decrypt", in, out, messages);
-  impl_->queue().queue().flush();
 }
 
 DeviceCbc::DeviceCbc(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -276,7 +274,6 @@ void DeviceCbc::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Message
   check_whole_blocks(messages, "CBC (SP 800-38A section 5.2)");
   check(*impl_, in, out, messages);
   impl_->cbc_decrypt(in, out, messages);
-  impl_->queue().queue().flush();
 }
 
 DeviceCtr::DeviceCtr(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -288,7 +285,6 @@ DeviceCtr::DeviceCtr(const DeviceStream& stream, std::span<const Bytes> keys,
 void DeviceCtr::process(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check(*impl_, in, out, messages);
   impl_->run("ctr", in, out, messages);
-  impl_->queue().queue().flush();
 }
 
 DeviceXts::DeviceXts(const DeviceStream& stream, Bytes key, std::size_t unit_bytes,
@@ -306,14 +302,12 @@ void DeviceXts::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Message
   check_units(messages, unit_bytes_);
   check(*impl_, in, out, messages);
   impl_->xts(Direction::encrypt, unit_bytes_, in, out, messages);
-  impl_->queue().queue().flush();
 }
 
 void DeviceXts::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check_units(messages, unit_bytes_);
   check(*impl_, in, out, messages);
   impl_->xts(Direction::decrypt, unit_bytes_, in, out, messages);
-  impl_->queue().queue().flush();
 }
 
 DeviceGcm::DeviceGcm(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -328,7 +322,6 @@ void DeviceGcm::seal(const DeviceBuffer& in, const DeviceBuffer& out, Messages m
   }
   check(*impl_, in, out, messages, Tags::in_output);
   impl_->seal(in, out, messages);
-  impl_->queue().queue().flush();
 }
 
 DeviceVerdict DeviceGcm::open(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
@@ -336,9 +329,7 @@ DeviceVerdict DeviceGcm::open(const DeviceBuffer& in, const DeviceBuffer& out, M
     detail::check_gcm_sizes(message.aad.size(), message.bytes);
   }
   check(*impl_, in, out, messages, Tags::in_input);
-  DeviceVerdict verdict(impl_->open(in, out, messages));
-  impl_->queue().queue().flush();
-  return verdict;
+  return DeviceVerdict(impl_->open(in, out, messages));
 }
 
 DeviceVerdict::DeviceVerdict(std::shared_ptr<const Pending> pending)

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "paraes/error.hpp"
 #include "paraes/secret.hpp"
 #include "src/core/counter.hpp"
 #include "src/core/gf128.hpp"
@@ -73,6 +72,7 @@ void DeviceCipherImpl::run(const char* entry, const DeviceBuffer& in, const Devi
   list.reserve(messages.size());
   for (const DeviceMessage& message : messages) list.push_back(to_message(in, out, message));
   queue_.launches().run(entry, buffers(in, out), list);
+  queue_.queue().flush();
 }
 
 void DeviceCipherImpl::cbc_decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
@@ -88,7 +88,9 @@ void DeviceCipherImpl::cbc_decrypt(const DeviceBuffer& in, const DeviceBuffer& o
     }
   }
   if (!apart.empty()) run("cbc_decrypt", in, out, apart);
-  if (!in_place.empty()) queue_.cbc_decrypt_in_place(*buffers(out, out).out, in_place);
+  if (in_place.empty()) return;
+  queue_.cbc_decrypt_in_place(*buffers(out, out).out, in_place);
+  queue_.queue().flush();
 }
 
 void DeviceCipherImpl::xts(Direction direction, std::size_t unit_bytes, const DeviceBuffer& in,
@@ -112,12 +114,14 @@ void DeviceCipherImpl::xts(Direction direction, std::size_t unit_bytes, const De
     add_le128(shorter.iv.data(), whole / unit);
     launch(to_message(in, out, shorter), last);
   }
+  queue_.queue().flush();
 }
 
 void DeviceCipherImpl::seal(const DeviceBuffer& in, const DeviceBuffer& out,
                             std::span<const DeviceMessage> messages) {
   gpu::GcmWork work = plan(Direction::encrypt, in, out, messages);
   queue_.launches().gcm(buffers(in, out), Direction::encrypt, work);
+  queue_.queue().flush();
 }
 
 std::shared_ptr<const DeviceVerdict::Pending> DeviceCipherImpl::open(
@@ -125,6 +129,7 @@ std::shared_ptr<const DeviceVerdict::Pending> DeviceCipherImpl::open(
   gpu::GcmWork work = plan(Direction::decrypt, in, out, messages);
   queue_.launches().gcm(buffers(in, out), Direction::decrypt, work);
   gpu::CallerQueue::Verdicts verdicts = queue_.download_verdicts(messages.size());
+  queue_.queue().flush();
   return std::make_shared<const DeviceVerdict::Pending>(queue_.pinned(), std::move(verdicts.memory),
                                                         std::move(verdicts.mark), messages.size());
 }

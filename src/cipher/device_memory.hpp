@@ -2,10 +2,8 @@
 // (device_ciphers.cpp) have checked the arguments.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,8 +23,6 @@ class DeviceVerdict::Pending {
   Pending(std::shared_ptr<gpu::PinnedPool> pool, std::unique_ptr<gpu::PinnedMemory> memory,
           std::unique_ptr<gpu::Mark> mark, std::size_t messages);
   ~Pending();
-  Pending(const Pending&) = delete;
-  Pending& operator=(const Pending&) = delete;
 
   [[nodiscard]] bool ready() const { return mark_ == nullptr || mark_->passed(); }
   [[nodiscard]] bool intact(std::size_t index) const;
@@ -54,6 +50,7 @@ class DeviceCipherImpl {
   [[nodiscard]] std::size_t keys() const noexcept { return keys_.size(); }
   [[nodiscard]] gpu::CallerQueue& queue() noexcept { return queue_; }
 
+  // All of these make the device begin soon.
   // Runs an entry that does not need the input after it has written the output of a block.
   void run(const char* entry, const DeviceBuffer& in, const DeviceBuffer& out,
            std::span<const DeviceMessage> messages);

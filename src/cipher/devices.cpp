@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -18,6 +17,7 @@
 #include "src/gpu/programs/prepare.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "src/gpu/runtime/runtime.hpp"
+#include "src/kernels/registry.hpp"
 
 namespace paraes {
 namespace {
@@ -128,16 +128,7 @@ std::vector<std::string> prepare_programs(std::string_view kernel, std::string_v
 }
 
 const gpu::KernelRow& detail::select_gpu_kernel(std::string_view request, bool allow_leaky) {
-  std::string_view source;
-  if (request.empty()) {
-    const char* environment = std::getenv("PARAES_KERNEL");
-    if (environment != nullptr && *environment != '\0') {
-      request = environment;
-      source = "PARAES_KERNEL";
-    } else {
-      request = "auto";
-    }
-  }
+  const std::string_view source = take_kernel_from_environment(request);
   if (request != "auto") return gpu::find_kernel_row(request, source);
   return allow_leaky ? gpu::fastest_kernel_row() : gpu::fastest_constant_kernel_row();
 }

@@ -40,7 +40,8 @@ class GpuBlock final : public OnGpu<BlockCipher> {
  public:
   GpuBlock(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<const CipherKey> key,
            const Executor& executor, const GpuUse& use)
-      : OnGpu(std::move(pool), material(*key, use), use, executor.threads()),
+      : OnGpu(std::move(pool), make_key_material({key.get()}, false, use.key_expansion), use,
+              executor.threads()),
         executor_(executor),
         key_(std::move(key)) {}
 
@@ -93,11 +94,6 @@ class GpuBlock final : public OnGpu<BlockCipher> {
   }
 
  private:
-  static std::unique_ptr<gpu::KeyMaterial> material(const CipherKey& key, const GpuUse& use) {
-    const std::array<const CipherKey*, 1> keys = {&key};
-    return make_key_material(keys, false, use.key_expansion);
-  }
-
   static void launch(Stream& stream, const char* entry, const std::uint8_t* in, std::uint8_t* out,
                      std::size_t bytes, const std::uint8_t* counter) {
     launch_on_copy(stream, in, out, bytes, [&] {
@@ -114,7 +110,9 @@ class GpuXts final : public OnGpu<XtsCipher> {
  public:
   GpuXts(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<const XtsKey> key,
          const Executor& executor, const GpuUse& use)
-      : OnGpu(std::move(pool), material(*key, use), use, executor.threads()),
+      : OnGpu(std::move(pool),
+              make_key_material({&key->data, &key->tweak}, false, use.key_expansion), use,
+              executor.threads()),
         executor_(executor),
         key_(std::move(key)) {}
 
@@ -138,11 +136,6 @@ class GpuXts final : public OnGpu<XtsCipher> {
   }
 
  private:
-  static std::unique_ptr<gpu::KeyMaterial> material(const XtsKey& key, const GpuUse& use) {
-    const std::array<const CipherKey*, 2> keys = {&key.data, &key.tweak};
-    return make_key_material(keys, false, use.key_expansion);
-  }
-
   // `unit_bytes` is a multiple of 16, and `bytes` one of `unit_bytes`.
   void whole_units(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
                    const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {

@@ -1,7 +1,6 @@
 #include "src/cipher/gpu_gcm.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -18,11 +17,6 @@ using Segment = SegmentCipher::Segment;
 
 // One group of threads hashes a whole segment: longer ones would leave the rest of the GPU idle.
 constexpr std::size_t most_segment_bytes = std::size_t{64} << 10;
-
-std::unique_ptr<gpu::KeyMaterial> material(const GcmKey& key, const GpuUse& use) {
-  const std::array<const CipherKey*, 1> keys = {&key.cipher};
-  return make_key_material(keys, true, use.key_expansion);
-}
 
 class StagedOnGpu final : public StagedSegments {
  public:
@@ -98,7 +92,9 @@ class StagedOnGpu final : public StagedSegments {
 
 GpuGcm::GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmKey> key,
                const Executor& executor, const GpuUse& use)
-    : OnGpu(std::move(pool), material(*key, use), use, executor.threads()), key_(std::move(key)) {}
+    : OnGpu(std::move(pool), make_key_material({&key->cipher}, true, use.key_expansion), use,
+            executor.threads()),
+      key_(std::move(key)) {}
 
 bool GpuGcm::stages(std::size_t segments, std::uint64_t segment_bytes) const noexcept {
   const gpu::DevicePool& pool = gpu_.pool();

@@ -1,16 +1,15 @@
 #include "src/cipher/gpu_key.hpp"
 
 #include <cstring>
-#include <vector>
 
 #include "src/core/key_schedule.hpp"
 #include "src/kernels/registry.hpp"
 
 namespace paraes::detail {
 
-std::unique_ptr<gpu::KeyMaterial> make_key_material(std::span<const CipherKey* const> keys,
+std::unique_ptr<gpu::KeyMaterial> make_key_material(std::initializer_list<const CipherKey*> keys,
                                                     bool hashes, KeyExpansion expansion) {
-  const unsigned key_bytes = keys[0]->schedule.key_bytes;
+  const unsigned key_bytes = (*keys.begin())->schedule.key_bytes;
   auto material =
       std::make_unique<gpu::KeyMaterial>(key_bytes, hashes, expansion == KeyExpansion::device);
   for (const CipherKey* key : keys) {
@@ -29,14 +28,13 @@ std::unique_ptr<gpu::KeyMaterial> make_key_material(std::span<const CipherKey* c
 std::unique_ptr<gpu::KeyMaterial> make_key_material(Bytes keys, unsigned count, bool hashes,
                                                     KeyExpansion expansion) {
   const std::size_t key_bytes = keys.size() / count;
-  std::vector<std::unique_ptr<CipherKey>> expanded;
-  std::vector<const CipherKey*> list;
-  for (unsigned k = 0; k < count; ++k) {
-    expanded.push_back(std::make_unique<CipherKey>(find_kernel("auto"), keys.data() + k * key_bytes,
-                                                   static_cast<unsigned>(key_bytes)));
-    list.push_back(expanded.back().get());
-  }
-  return make_key_material(list, hashes, expansion);
+  const auto expand = [&](unsigned k) {
+    return std::make_unique<CipherKey>(find_kernel("auto"), keys.data() + k * key_bytes,
+                                       static_cast<unsigned>(key_bytes));
+  };
+  const std::unique_ptr<const CipherKey> first = expand(0);
+  if (count == 1) return make_key_material({first.get()}, hashes, expansion);
+  return make_key_material({first.get(), expand(1).get()}, hashes, expansion);
 }
 
 void GpuKey::add_times(const PhaseTimes& times) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -43,7 +44,7 @@ struct GpuUse {
 // Converts keys that a CPU kernel has expanded to the form for GPUs: one key, or the two of XTS,
 // the data key first. `hashes` is true for GCM.
 [[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(
-    std::span<const CipherKey* const> keys, bool hashes, KeyExpansion expansion);
+    std::initializer_list<const CipherKey*> keys, bool hashes, KeyExpansion expansion);
 
 // Expands `count` keys of equal size, concatenated in `keys`, and converts them.
 [[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(Bytes keys, unsigned count,
@@ -57,8 +58,6 @@ class GpuKey {
          bool overlap)
       : pool_(std::move(pool)), material_(std::move(material)), overlap_(overlap) {}
   ~GpuKey() { pool_->forget_key(material_->id); }
-  GpuKey(const GpuKey&) = delete;
-  GpuKey& operator=(const GpuKey&) = delete;
 
   [[nodiscard]] gpu::DevicePool& pool() const noexcept { return *pool_; }
   [[nodiscard]] const gpu::KeyMaterial& material() const noexcept { return *material_; }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "src/cipher/cipher.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/gpu/pool.hpp"
 
 namespace paraes::detail {
@@ -32,12 +33,10 @@ class PairRates {
   [[nodiscard]] Place choose(std::uint64_t bytes, std::uint64_t left) noexcept;
 
   // A call that works. Its destructor ends it; done() before that measures its rate.
-  class Call {
+  class Call : NonCopyable {
    public:
     Call(PairRates& rates, Side side) noexcept;
     ~Call();
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
     // The call has taken `nanoseconds` for `bytes` bytes. Short calls are not counted, and neither
     // is the first one of a side: they say how long it takes to begin.
     void done(std::uint64_t bytes, std::uint64_t nanoseconds) noexcept;

@@ -4,9 +4,24 @@
 #include <span>
 #include <string>
 
+#include "src/core/non_copyable.hpp"
+
 namespace paraes {
 
-class DynamicLibrary {
+// A function of a library, and its name there.
+template <class Signature>
+struct Call {
+  const char* name = nullptr;
+  Signature* function = nullptr;  // nullptr if the library lacks it
+
+  [[nodiscard]] explicit operator bool() const noexcept { return function != nullptr; }
+  template <class... A>
+  auto operator()(A... arguments) const {
+    return function(arguments...);
+  }
+};
+
+class DynamicLibrary : NonCopyable {
  public:
   // Opens the first of `names` that can be opened. The loader finds a soname by its own rules, to
   // which LD_LIBRARY_PATH belongs. A path, which has a slash, is opened only if check_path()
@@ -14,8 +29,6 @@ class DynamicLibrary {
   // path that was refused and why, and `advice` (what to install).
   DynamicLibrary(std::span<const char* const> names, const std::string& advice);
   ~DynamicLibrary();
-  DynamicLibrary(const DynamicLibrary&) = delete;
-  DynamicLibrary& operator=(const DynamicLibrary&) = delete;
 
   // Sets `pointer` to the function `name`, or to nullptr if the library has none.
   template <class F>
@@ -23,11 +36,13 @@ class DynamicLibrary {
     pointer = reinterpret_cast<F*>(symbol(name));
   }
 
-  // As find(), but throws Unavailable if the library has no such function.
-  template <class F>
-  void require(const char* name, F*& pointer) const {
-    find(name, pointer);
-    if (pointer == nullptr) missing(name);
+  enum class Need { required, optional };
+  // The same, but if the library has none that is required, throws Unavailable.
+  template <class Signature>
+  void load(Need need, const char* name, Call<Signature>& call) const {
+    call.name = name;
+    find(name, call.function);
+    if (!call && need == Need::required) missing(name);
   }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

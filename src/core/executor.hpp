@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "src/core/non_copyable.hpp"
 #include "src/core/thread_teams.hpp"
 
 namespace paraes {
@@ -59,12 +60,10 @@ using SpreadTasks = void (*)(unsigned tasks, TaskRef body);
 // During its lifetime, executors that the calling thread uses call `spread` instead of
 // run_on_threads. The bench uses it for the comparison with OpenMP, copy_stream to compute on one
 // thread.
-class SpreadScope {
+class SpreadScope : NonCopyable {
  public:
   explicit SpreadScope(SpreadTasks spread) noexcept;
   ~SpreadScope();
-  SpreadScope(const SpreadScope&) = delete;
-  SpreadScope& operator=(const SpreadScope&) = delete;
 
  private:
   SpreadTasks before_;

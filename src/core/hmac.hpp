@@ -23,32 +23,23 @@
 
 namespace paraes {
 
-struct Sha1Functions {
-  using Context = SHA_CTX;
-  static constexpr std::size_t digest_bytes = SHA_DIGEST_LENGTH;
-  static constexpr std::size_t block_bytes = SHA_CBLOCK;
-  static constexpr auto init = SHA1_Init;
-  static constexpr auto update = SHA1_Update;
-  static constexpr auto final = SHA1_Final;
+template <class Context_, std::size_t DigestBytes, std::size_t BlockBytes, auto Init, auto Update,
+          auto Final>
+struct HashFunctions {
+  using Context = Context_;
+  static constexpr std::size_t digest_bytes = DigestBytes;
+  static constexpr std::size_t block_bytes = BlockBytes;
+  static constexpr auto init = Init;
+  static constexpr auto update = Update;
+  static constexpr auto final = Final;
 };
 
-struct Sha256Functions {
-  using Context = SHA256_CTX;
-  static constexpr std::size_t digest_bytes = SHA256_DIGEST_LENGTH;
-  static constexpr std::size_t block_bytes = SHA256_CBLOCK;
-  static constexpr auto init = SHA256_Init;
-  static constexpr auto update = SHA256_Update;
-  static constexpr auto final = SHA256_Final;
-};
-
-struct Sha512Functions {
-  using Context = SHA512_CTX;
-  static constexpr std::size_t digest_bytes = SHA512_DIGEST_LENGTH;
-  static constexpr std::size_t block_bytes = SHA512_CBLOCK;
-  static constexpr auto init = SHA512_Init;
-  static constexpr auto update = SHA512_Update;
-  static constexpr auto final = SHA512_Final;
-};
+using Sha1Functions =
+    HashFunctions<SHA_CTX, SHA_DIGEST_LENGTH, SHA_CBLOCK, SHA1_Init, SHA1_Update, SHA1_Final>;
+using Sha256Functions = HashFunctions<SHA256_CTX, SHA256_DIGEST_LENGTH, SHA256_CBLOCK, SHA256_Init,
+                                      SHA256_Update, SHA256_Final>;
+using Sha512Functions = HashFunctions<SHA512_CTX, SHA512_DIGEST_LENGTH, SHA512_CBLOCK, SHA512_Init,
+                                      SHA512_Update, SHA512_Final>;
 
 // One hash computation, wiped when it is destroyed. A copy goes on from the same point.
 template <class Functions>

@@ -5,6 +5,7 @@
 
 #include "paraes/secret.hpp"
 #include "src/core/bytes.hpp"
+#include "src/core/non_copyable.hpp"
 
 namespace paraes {
 
@@ -13,7 +14,7 @@ inline constexpr unsigned max_rounds = 14;
 // Number of rounds for a key of 16, 24 or 32 bytes (FIPS 197 section 5, table 3).
 constexpr unsigned rounds_for(unsigned key_bytes) noexcept { return key_bytes / 4 + 6; }
 
-struct KeySchedule {
+struct KeySchedule : NonCopyable {
   // Round keys in the byte order of the state (FIPS 197 section 5.2).
   alignas(64) std::uint8_t encrypt[max_rounds + 1][16];
   // These two share the cache line of the last round keys.
@@ -38,8 +39,6 @@ struct KeySchedule {
 
   KeySchedule() noexcept { secure_zero(this, sizeof *this); }
   ~KeySchedule() { secure_zero(this, sizeof *this); }
-  KeySchedule(const KeySchedule&) = delete;
-  KeySchedule& operator=(const KeySchedule&) = delete;
 };
 
 // KeyExpansion of FIPS 197 section 5.2 into schedule.encrypt. `sub_word` is the kernel's S-box on

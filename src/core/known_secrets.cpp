@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <mutex>
 #include <string_view>
@@ -193,34 +194,19 @@ std::optional<std::string> KnownSecrets::find(Bytes contents, Part part) const {
   const Bytes all = stripped(contents);
   const auto line_end = std::find(all.begin(), all.end(), '\n');
   const Bytes first_line = stripped(all.first(static_cast<std::size_t>(line_end - all.begin())));
+  // What an entry of each form must be equal to.
+  const std::array<Bytes, 6> whole = {contents, hex.span(), base64.span(),
+                                      all,      first_line, spaceless.span()};
   // Only the answer is a branch: each comparison is made, whatever the others have found.
   std::size_t found = entries_.size();
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (!fits(entries_[i], contents.size(), part)) continue;
     const Bytes wanted = entries_[i].bytes.span();
     bool equal = false;
-    switch (entries_[i].form) {
-      case Form::raw:
-        equal = constant_time_equal(wanted, contents);
-        break;
-      case Form::hex:
-        equal = constant_time_equal(wanted, hex.span());
-        break;
-      case Form::base64:
-        equal = constant_time_equal(wanted, base64.span());
-        break;
-      case Form::stripped:
-        equal = constant_time_equal(wanted, all);
-        break;
-      case Form::spaceless:
-        equal = constant_time_equal(wanted, spaceless.span());
-        break;
-      case Form::first_line:
-        equal = constant_time_equal(wanted, first_line);
-        break;
-      case Form::line:
-        for_each_line(contents, [&](Bytes line) { equal |= constant_time_equal(wanted, line); });
-        break;
+    if (entries_[i].form == Form::line) {
+      for_each_line(contents, [&](Bytes line) { equal |= constant_time_equal(wanted, line); });
+    } else {
+      equal = constant_time_equal(wanted, whole[static_cast<std::size_t>(entries_[i].form)]);
     }
     const std::size_t mask = ~std::size_t{equal} + 1;
     found = (found & ~mask) | (i & mask);

@@ -4,18 +4,18 @@
 #include <chrono>
 #include <cstdint>
 
+#include "src/core/non_copyable.hpp"
+
 namespace paraes {
 
 // Adds the duration of its own lifetime, in nanoseconds, to `sum`.
-class Stopwatch {
+class Stopwatch : NonCopyable {
  public:
   explicit Stopwatch(std::uint64_t& sum) : sum_(sum) {}
   ~Stopwatch() {
     sum_ += static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count());
   }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
   using Clock = std::chrono::steady_clock;

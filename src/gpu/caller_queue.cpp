@@ -30,10 +30,7 @@ CallerQueue::CallerQueue(std::shared_ptr<DeviceContext> context, std::unique_ptr
 // The members wipe and free their memory, and wait for that.
 CallerQueue::~CallerQueue() {
   keys_.forget_many();
-  try {
-    queue_->finish();
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the device is lost, and its memory
-  }
+  queue_->try_finish();
   pinned_->wipe();  // verdicts may keep the pool
 }
 
@@ -97,10 +94,7 @@ CallerQueue::Verdicts CallerQueue::download_verdicts(std::size_t messages) {
     verdicts.mark = queue_->mark();
   } catch (...) {
     // The memory is freed, which the copy must not outlive.
-    try {
-      queue_->finish();
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the device is lost
-    }
+    queue_->try_finish();
     throw;
   }
   return verdicts;

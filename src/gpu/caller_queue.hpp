@@ -2,16 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "paraes/ciphers.hpp"
 #include "paraes/devices.hpp"
 #include "src/gpu/context.hpp"
-#include "src/gpu/device/host_job.hpp"
 #include "src/gpu/device_names.hpp"
 #include "src/gpu/entry_launcher.hpp"
 #include "src/gpu/key_material.hpp"
@@ -32,8 +27,6 @@ class CallerQueue {
   CallerQueue(std::shared_ptr<DeviceContext> context, std::unique_ptr<Queue> queue);
   // Waits for the work, and wipes keys and what was computed with them.
   ~CallerQueue();
-  CallerQueue(const CallerQueue&) = delete;
-  CallerQueue& operator=(const CallerQueue&) = delete;
 
   [[nodiscard]] Queue& queue() noexcept { return *queue_; }
   [[nodiscard]] const std::shared_ptr<PinnedPool>& pinned() noexcept { return pinned_; }

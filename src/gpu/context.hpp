@@ -1,6 +1,7 @@
 // A GPU that is ready to work: the opened device, the programs of one kernel, and its streams.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +25,7 @@ struct PoolOptions {
   std::size_t launch_bytes = std::size_t{4} << 20;
   VariantOptions variant = {};
 
-  bool operator==(const PoolOptions&) const = default;
+  auto operator<=>(const PoolOptions&) const = default;
 };
 
 // Sets what `tuning` does not leave open. Throws InvalidArgument for numbers that are out of range.
@@ -39,8 +40,6 @@ class DeviceContext {
   DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
                 const KernelRow& row, const PoolOptions& options);
   ~DeviceContext();
-  DeviceContext(const DeviceContext&) = delete;
-  DeviceContext& operator=(const DeviceContext&) = delete;
 
   [[nodiscard]] Device& device() noexcept { return *device_; }
   [[nodiscard]] const DeviceInfo& info() const noexcept { return device_->info(); }

@@ -53,11 +53,11 @@ void EntryLauncher::copy_in(const Memory& to, std::size_t offset, PinnedMemory* 
   const Memory source = Memory::view(view.handle() + at, bytes);
   const Memory target = Memory::view(to.handle() + offset, bytes);
   constexpr std::uint64_t most_groups = 32;
-  Grid grid;
-  grid.threads = context_.variant().group_threads;
+  const std::uint32_t threads = context_.variant().group_threads;
   const std::uint64_t words = bytes / 4;
-  grid.groups =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(words / grid.threads, 1, most_groups));
+  const Grid grid{.groups = static_cast<std::uint32_t>(
+                      std::clamp<std::uint64_t>(words / threads, 1, most_groups)),
+                  .threads = threads};
   launch("copy_words",
          {.in = &source,
           .out = &target,
@@ -65,8 +65,7 @@ void EntryLauncher::copy_in(const Memory& to, std::size_t offset, PinnedMemory* 
           .count = 0,
           .tiles = words,
           .key = key,
-          .scratch = &target,
-          .unit_blocks = 0},
+          .scratch = &target},
          grid);
 }
 

@@ -47,8 +47,6 @@ struct EntryLaunch {
 class EntryLauncher {
  public:
   EntryLauncher(DeviceContext& context, Queue& queue) : context_(context), queue_(queue) {}
-  EntryLauncher(const EntryLauncher&) = delete;
-  EntryLauncher& operator=(const EntryLauncher&) = delete;
 
   // Prepares the launch of an entry of the program that the key needs. Throws DeviceError if the
   // program has no such entry. The first launch with many keys throws what load_program throws.

@@ -6,12 +6,13 @@
 
 #include "src/core/key_schedule.hpp"
 #include "src/core/locked_memory.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/gpu/device/host_job.hpp"
 
 namespace paraes::gpu {
 
 // Zeroised when it is destroyed.
-struct KeyMaterial : InLockedMemory {
+struct KeyMaterial : InLockedMemory, NonCopyable {
   std::uint64_t id = 0;  // unique in this process, never 0
   unsigned rounds = 0;
   unsigned count = 0;  // 1, or 2 for XTS: the data key and the tweak key
@@ -22,8 +23,6 @@ struct KeyMaterial : InLockedMemory {
 
   KeyMaterial(unsigned bytes, bool hash, bool device);
   ~KeyMaterial();
-  KeyMaterial(const KeyMaterial&) = delete;
-  KeyMaterial& operator=(const KeyMaterial&) = delete;
 
   // The size of each of `keys`: 16, 24 or 32.
   [[nodiscard]] unsigned key_bytes() const noexcept { return 4 * (rounds - 6); }

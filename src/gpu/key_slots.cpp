@@ -83,10 +83,8 @@ EntryArguments KeySlots::arguments(std::uint32_t count) const {
           .out = &staged_key_.read(),
           .messages = &staged_key_.read(),
           .count = count,
-          .tiles = 0,
           .key = data_key(),
-          .scratch = &staged_key_.read(),
-          .unit_blocks = 0};
+          .scratch = &staged_key_.read()};
 }
 
 void KeySlots::copy_in(const Memory& to, std::span<const std::uint8_t> staged) {
@@ -95,8 +93,7 @@ void KeySlots::copy_in(const Memory& to, std::span<const std::uint8_t> staged) {
 
 void KeySlots::expand(unsigned k, std::span<std::uint8_t> staged) {
   const KernelRow& row = *context_.variant().row;
-  Grid grid;
-  grid.threads = context_.variant().group_threads;
+  const Grid grid{.threads = context_.variant().group_threads};
   EntryArguments expansion = arguments(1);
   expansion.out = &schedules_[k].write();
   if (key_->on_device) {
@@ -137,13 +134,7 @@ void KeySlots::use(const KeyMaterial& key) {
     expand(k, staged.subspan(k * sizeof(paraes_schedule), sizeof(paraes_schedule)));
   }
   if (key.hashes) {
-    Grid grid;
-    grid.threads = context_.variant().hash_threads;
-    grid.shared_bytes = hash_key_shared_bytes(context_.variant());
-    EntryArguments preparation = arguments(1);
-    preparation.key = data_schedule();
-    preparation.scratch = &hash_keys_.write();
-    launcher_.launch("ghash_prepare", preparation, grid);
+    prepare_hash(1, 1, hash_keys_.write());
   }
   timer_.end();
 }
@@ -196,9 +187,8 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   }
   const ProgramVariant& variant = context_.variant();
   const auto count = static_cast<std::uint32_t>(keys.size());
-  Grid grid;
-  grid.threads = variant.group_threads;
-  grid.groups = (count + grid.threads - 1) / grid.threads;
+  Grid grid{.groups = (count + variant.group_threads - 1) / variant.group_threads,
+            .threads = variant.group_threads};
   EntryArguments expansion = arguments(count);
   expansion.out = &many_.schedules.write(keys.size() * sizeof(paraes_schedule));
   if (first.on_device) {
@@ -215,33 +205,30 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
     grid.groups = count;  // a thread writes single words
     launcher_.launch("slice_keys", expansion, grid);
   }
-  if (first.hashes) hash_many(keys.size());
+  if (first.hashes) {
+    constexpr std::uint32_t groups_per_processor = 4;
+    const std::uint32_t processors = std::max<std::uint32_t>(context_.info().processors, 1);
+    prepare_hash(count, std::min(count, groups_per_processor * processors),
+                 many_.hash_keys.write(keys.size() * hash_key_bytes(variant)));
+  }
   timer_.end();
 }
 
-void KeySlots::hash_many(std::size_t keys) {
-  constexpr std::uint32_t groups_per_processor = 4;
+void KeySlots::prepare_hash(std::uint32_t keys, std::uint32_t groups, const Memory& to) {
   const ProgramVariant& variant = context_.variant();
-  const auto count = static_cast<std::uint32_t>(keys);
-  Grid hash_grid;
-  hash_grid.threads = variant.hash_threads;
-  hash_grid.shared_bytes = hash_key_shared_bytes(variant);
-  hash_grid.groups = std::min(
-      count, groups_per_processor * std::max<std::uint32_t>(context_.info().processors, 1));
-  EntryArguments preparation = arguments(count);
+  EntryArguments preparation = arguments(keys);
   preparation.key = data_schedule();
-  preparation.scratch = &many_.hash_keys.write(keys * hash_key_bytes(variant));
-  launcher_.launch("ghash_prepare", preparation, hash_grid);
+  preparation.scratch = &to;
+  launcher_.launch("ghash_prepare", preparation,
+                   {.groups = groups,
+                    .threads = variant.hash_threads,
+                    .shared_bytes = hash_key_shared_bytes(variant)});
 }
 
 void KeySlots::forget_many() noexcept {
   if (!many_.used) return;
   for (SecretMemory* memory : {&many_.schedules, &many_.sliced, &many_.hash_keys}) memory->wipe();
-  try {
-    queue_.finish();
-  } catch (const Error&) {
-    // The device is lost, and its memory with it.
-  }
+  queue_.try_finish();
   staged_.wipe();
   many_.used = false;
 }

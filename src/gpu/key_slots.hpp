@@ -8,6 +8,7 @@
 #include <span>
 
 #include "src/core/locked_memory.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/gpu/entry_launcher.hpp"
 #include "src/gpu/key_material.hpp"
 #include "src/gpu/programs/program_variant.hpp"
@@ -21,11 +22,9 @@ class DeviceContext;
 // There are slots for the key of one cipher, which stays until the key of another cipher replaces
 // it, and slots for many keys, for launches whose messages have different keys. Expansion runs on
 // the stream's queue, in order with the launches that follow, and is timed as key expansion.
-class KeySlots {
+class KeySlots : NonCopyable {
  public:
   KeySlots(DeviceContext& context, Queue& queue, EntryLauncher& launcher, QueueTimer& timer);
-  KeySlots(const KeySlots&) = delete;
-  KeySlots& operator=(const KeySlots&) = delete;
 
   // How many keys use_many() takes at most, if a launch has up to launch_bytes of text.
   [[nodiscard]] static std::size_t most_keys(const ProgramVariant& variant,
@@ -81,7 +80,8 @@ class KeySlots {
   // Copies to the beginning of device memory what is in staged_.
   void copy_in(const Memory& to, std::span<const std::uint8_t> staged);
   void reserve(std::size_t count, const KeyMaterial& first);
-  void hash_many(std::size_t keys);
+  // Computes the hash keys of data_schedule().
+  void prepare_hash(std::uint32_t keys, std::uint32_t groups, const Memory& to);
 
   DeviceContext& context_;
   Queue& queue_;

@@ -144,7 +144,6 @@ EntryArguments Launches::arguments(const LaunchBuffers& buffers, std::uint32_t c
           .tiles = tiling.tiles,
           .key = keys_.data_key(),
           .scratch = &messages_.read(),  // of entries that use none
-          .unit_blocks = 0,
           .tile_blocks = tiling.tile_blocks};
 }
 
@@ -181,12 +180,10 @@ void Launches::run_prepared(const char* entry, const LaunchBuffers& buffers) {
 // No more groups than run at once, because each builds its tables anew.
 Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes, unsigned at_once,
                          std::uint32_t groups) const {
-  Grid grid;
-  grid.threads = context_.variant().hash_threads;
-  grid.shared_bytes = shared_bytes;
-  grid.groups = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>((messages + at_once - 1) / at_once, groups * processors()));
-  return grid;
+  return {.groups = static_cast<std::uint32_t>(
+              std::min<std::uint64_t>((messages + at_once - 1) / at_once, groups * processors())),
+          .threads = context_.variant().hash_threads,
+          .shared_bytes = shared_bytes};
 }
 
 void Launches::start_hash(EntryArguments arguments) {

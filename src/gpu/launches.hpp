@@ -40,8 +40,6 @@ struct GcmWork {
   GcmWork() = default;
   GcmWork(GcmWork&&) noexcept = default;
   GcmWork& operator=(GcmWork&&) noexcept = default;
-  GcmWork(const GcmWork&) = delete;
-  GcmWork& operator=(const GcmWork&) = delete;
   ~GcmWork() { secure_zero(ends.data(), ends.size() * sizeof(paraes_gcm_end)); }
 };
 
@@ -56,8 +54,6 @@ class Launches {
   Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher, const KeySlots& keys,
            QueueTimer& timer, std::size_t max_messages, PinnedPool* pinned);
   ~Launches();
-  Launches(const Launches&) = delete;
-  Launches& operator=(const Launches&) = delete;
 
   // Runs an entry on the messages, and sets their first_tile.
   void run(const char* entry, const LaunchBuffers& buffers, std::span<paraes_message> messages) {

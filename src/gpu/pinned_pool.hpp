@@ -17,8 +17,6 @@ class DeviceContext;
 class PinnedPool {
  public:
   explicit PinnedPool(std::shared_ptr<DeviceContext> context) : context_(std::move(context)) {}
-  PinnedPool(const PinnedPool&) = delete;
-  PinnedPool& operator=(const PinnedPool&) = delete;
 
   // At least `bytes` bytes, which no copy uses. Does not wait for copies: allocates if all memory
   // is in use, for which drivers may wait. Throws OutOfMemory.

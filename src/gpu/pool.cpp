@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -13,19 +12,10 @@ namespace {
 
 // The pools of this process, by device, kernel and options. They are never destroyed, because
 // drivers may be unloaded before static objects are destroyed.
-using PoolKey = std::tuple<std::string, std::string, Transfer, std::uint64_t, unsigned, std::size_t,
-                           unsigned, unsigned, unsigned, std::optional<bool>>;
+using PoolKey = std::tuple<std::string, std::string_view, PoolOptions>;
 using Pools = std::map<PoolKey, std::shared_ptr<DevicePool>>;
 std::mutex pools_mutex;
 Pools* pools = nullptr;  // under pools_mutex
-
-PoolKey key_of(const DeviceNames& names, const KernelRow& row, const PoolOptions& options) {
-  const VariantOptions& variant = options.variant;
-  return {names.text(),          std::string(row.name), options.transfer,
-          options.memory_limit,  options.streams,       options.launch_bytes,
-          variant.group_threads, variant.tables,        variant.groups_per_unit,
-          variant.tensor_hash};
-}
 
 }  // namespace
 
@@ -131,7 +121,7 @@ std::shared_ptr<DevicePool> open_pool(const DeviceNames& names, const KernelRow&
                                       const PoolOptions& options) {
   const std::lock_guard lock(pools_mutex);
   if (pools == nullptr) pools = new Pools;
-  auto& pool = (*pools)[key_of(names, row, options)];
+  auto& pool = (*pools)[{names.text(), row.name, options}];
   if (!pool) {
     std::vector<std::unique_ptr<DeviceContext>> contexts;
     for (const unsigned index : names.indices) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/core/non_copyable.hpp"
 #include "src/gpu/context.hpp"
 #include "src/gpu/device_names.hpp"
 
@@ -21,8 +22,6 @@ class DevicePool {
  public:
   // At least one context, all with the same kernel.
   explicit DevicePool(std::vector<std::unique_ptr<DeviceContext>> contexts);
-  DevicePool(const DevicePool&) = delete;
-  DevicePool& operator=(const DevicePool&) = delete;
 
   [[nodiscard]] std::span<const std::unique_ptr<DeviceContext>> contexts() const noexcept {
     return contexts_;
@@ -41,12 +40,10 @@ class DevicePool {
 
   // Exclusive use of a stream, of the device that has the most free ones. The constructor waits
   // until a stream is free. The destructor settles the stream and returns it.
-  class Lease {
+  class Lease : NonCopyable {
    public:
     explicit Lease(DevicePool& pool);
     ~Lease();
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
     [[nodiscard]] Stream& stream() noexcept { return *stream_; }
 
    private:

@@ -36,10 +36,7 @@ void SecretMemory::wipe_all() noexcept {
   if (!memory_) return;
   written_ = memory_.bytes();
   wipe();
-  try {
-    queue_->finish();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): the device is lost, and its memory with it
-  }
+  queue_->try_finish();
 }
 
 std::span<std::uint8_t> SecretPinned::take(Device& device, std::size_t n) {

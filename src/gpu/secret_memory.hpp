@@ -28,8 +28,6 @@ class SecretMemory {
   ~SecretMemory();
   SecretMemory(SecretMemory&& other) noexcept = default;
   SecretMemory& operator=(SecretMemory&& other) noexcept;
-  SecretMemory(const SecretMemory&) = delete;
-  SecretMemory& operator=(const SecretMemory&) = delete;
 
   [[nodiscard]] std::size_t bytes() const noexcept { return memory_.bytes(); }
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(memory_); }
@@ -59,8 +57,6 @@ class SecretPinned {
  public:
   SecretPinned() noexcept = default;
   ~SecretPinned() { wipe(); }
-  SecretPinned(const SecretPinned&) = delete;
-  SecretPinned& operator=(const SecretPinned&) = delete;
 
   // Bytes [0, n), which no pending copy may use if the memory must become larger. Throws
   // OutOfMemory.

@@ -129,11 +129,7 @@ void Stream::settle() noexcept {
   if (done) return;
   timer_.reset();
   wipe();
-  try {
-    queue_->finish();
-  } catch (const Error&) {
-    // The device is lost, and its memory with it.
-  }
+  queue_->try_finish();
 }
 
 }  // namespace paraes::gpu

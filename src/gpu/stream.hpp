@@ -31,8 +31,6 @@ class Stream {
   // For launches of up to launch_bytes of text, in pinned host memory.
   Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transfer);
   ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
 
   // Pinned host memory: stage_in() copies the input of the next launches from input(), and
   // stage_out() copies their output to output().
@@ -96,8 +94,6 @@ class Stream {
 
   // How many launches it has made, for tests.
   [[nodiscard]] std::uint64_t launches() const noexcept { return launcher_.launches(); }
-  // How many blocks they have computed, those that no message needs included.
-  [[nodiscard]] std::uint64_t launched_blocks() const noexcept { return launches_.blocks(); }
 
  private:
   [[nodiscard]] LaunchBuffers buffers(std::size_t messages);

@@ -100,11 +100,7 @@ class Run {
 }  // namespace
 
 PhaseTimes StageTimes::phases() const noexcept {
-  PhaseTimes phases;
-  phases.read = read;
-  phases.kernel = compute;
-  phases.write = write;
-  return phases;
+  return {.read = read, .kernel = compute, .write = write};
 }
 
 void carry_chunks(unsigned workers, WorkerStages& stages, Source& source, StageOrder order,

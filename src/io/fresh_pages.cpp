@@ -1,7 +1,6 @@
 #include "src/io/fresh_pages.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "src/core/system/memory.hpp"
 

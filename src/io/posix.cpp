@@ -1,6 +1,5 @@
 #include "src/io/posix.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -73,4 +73,22 @@ void xts(const KeySchedule& schedule, std::uint8_t* tweaks, const std::uint8_t* 
   }
 }
 
+// The row of a kernel whose lookups leak through the caches.
+template <auto Encrypt, auto Decrypt>
+constexpr Kernel make_row(std::string_view name, decltype(Kernel::expand) expand,
+                          decltype(Kernel::ghash_init) ghash_init, decltype(Kernel::ghash) ghash) {
+  return {.name = name,
+          .timing = Timing::leaky,
+          .expand = expand,
+          .ecb_encrypt = ecb<Encrypt>,
+          .ecb_decrypt = ecb<Decrypt>,
+          .cbc_encrypt = cbc_encrypt<Encrypt>,
+          .cbc_decrypt = cbc_decrypt<Decrypt>,
+          .ctr = ctr<Encrypt>,
+          .xts_encrypt = xts<Encrypt>,
+          .xts_decrypt = xts<Decrypt>,
+          .ghash_init = ghash_init,
+          .ghash = ghash};
+}
+
 }  // namespace paraes::block_modes

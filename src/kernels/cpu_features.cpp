@@ -34,6 +34,14 @@ std::vector<std::string_view> cpu_feature_names(CpuFeatureSet set) {
   return names;
 }
 
+std::string cpu_feature_list(CpuFeatureSet set, std::string_view separator) {
+  std::string list;
+  for (const std::string_view name : cpu_feature_names(set)) {
+    list.append(list.empty() ? "" : separator).append(name);
+  }
+  return list;
+}
+
 CpuFeatureSet detected_cpu_features() {
   static const CpuFeatureSet set = drop_unfounded(reported_cpu_features());
   return set;
@@ -53,32 +61,19 @@ CpuFeatureSet masked_cpu_features(CpuFeatureSet detected, std::string_view mask)
         known = true;
       }
     }
-    if (!known) {
-      std::string names;
-      for (const CpuFeatureRow& row : cpu_feature_rows()) {
-        names += names.empty() ? "" : ", ";
-        names += row.name;
-      }
-      throw InvalidArgument("PARAES_CPU_MASK: no CPU feature is called '" + std::string(word) +
-                            (names.empty() ? "'; no kernel for this architecture needs any"
-                                           : "'; the names are " + names));
-    }
+    if (known) continue;
+    CpuFeatureSet all;
+    for (const CpuFeatureRow& row : cpu_feature_rows()) all.add(row.feature);
+    throw InvalidArgument("PARAES_CPU_MASK: no CPU feature is called '" + std::string(word) +
+                          (all.bits == 0 ? "'; no kernel for this architecture needs any"
+                                         : "'; the names are " + cpu_feature_list(all, ", ")));
   }
-  CpuFeatureSet left;
-  left.bits = detected.bits & ~hidden.bits;
-  const CpuFeatureSet founded = drop_unfounded(left);
-  if (founded.bits != left.bits) {
-    CpuFeatureSet orphans;
-    orphans.bits = left.bits & ~founded.bits;
-    std::string names;
-    for (const std::string_view name : cpu_feature_names(orphans)) {
-      names += names.empty() ? "" : ",";
-      names += name;
-    }
+  const CpuFeatureSet left = detected.without(hidden);
+  if (const CpuFeatureSet orphans = left.without(drop_unfounded(left)); orphans.bits != 0) {
     throw InvalidArgument(
         "PARAES_CPU_MASK is inconsistent: it hides features but leaves others that build on them; "
         "hide these too: " +
-        names);
+        cpu_feature_list(orphans, ","));
   }
   return left;
 }

@@ -49,6 +49,11 @@ struct CpuFeatureSet {
   [[nodiscard]] constexpr bool contains(CpuFeatureSet other) const {
     return (bits & other.bits) == other.bits;
   }
+  [[nodiscard]] constexpr CpuFeatureSet without(CpuFeatureSet other) const {
+    CpuFeatureSet left;
+    left.bits = bits & ~other.bits;
+    return left;
+  }
   constexpr void add(CpuFeature f) { bits |= 1U << static_cast<unsigned>(f); }
   constexpr void remove(CpuFeature f) { bits &= ~(1U << static_cast<unsigned>(f)); }
 };
@@ -78,6 +83,7 @@ struct CpuFeatureRow {
 
 [[nodiscard]] std::string_view cpu_feature_name(CpuFeature feature);
 [[nodiscard]] std::vector<std::string_view> cpu_feature_names(CpuFeatureSet set);
+[[nodiscard]] std::string cpu_feature_list(CpuFeatureSet set, std::string_view separator);
 
 // Features that the processor has and whose registers the operating system saves. Does not include
 // a feature if one that it builds on is missing, as a hypervisor may report it.

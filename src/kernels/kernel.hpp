@@ -14,6 +14,7 @@
 
 #include "paraes/kernels.hpp"
 #include "src/core/key_schedule.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/kernels/cpu_features.hpp"
 
 namespace paraes {
@@ -25,7 +26,7 @@ inline constexpr std::size_t max_library_nonce_bytes = 128;
 inline constexpr std::size_t xts_tweak_group = 16;
 
 // H = E_K(0), prepared for GHASH by `ghash_init` in the form that the same row's operations need.
-struct GhashKey {
+struct GhashKey : NonCopyable {
   // Maximum number of blocks per reduction. powers[max_powers - k] is for H^k; the exact contents
   // differ between kernels.
   static constexpr unsigned max_powers = 64;
@@ -39,8 +40,6 @@ struct GhashKey {
 
   GhashKey() noexcept { secure_zero(this, sizeof *this); }
   ~GhashKey() { secure_zero(this, sizeof *this); }
-  GhashKey(const GhashKey&) = delete;
-  GhashKey& operator=(const GhashKey&) = delete;
 };
 
 // A counter block of GCM. With a 96-bit nonce it is as public as the nonce. With any other nonce it
@@ -79,51 +78,53 @@ struct GcmJob {
   bool intact;  // set by gcm_open_many
 };
 
+// `blocks` blocks under one key.
+using BlocksOperation = void(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
+                             std::size_t blocks);
+// The same with the chain of CBC or the counter of CTR.
+using ChainedOperation = void(const KeySchedule&, std::uint8_t chain[16], const std::uint8_t* in,
+                              std::uint8_t* out, std::size_t blocks);
+using XtsOperation = void(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
+                          std::uint8_t* out, std::size_t units, std::size_t stride,
+                          std::size_t blocks);
+using GcmOperation = void(const KeySchedule&, const GhashKey&, GcmCounter& counter,
+                          std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
+                          std::size_t blocks);
+
 struct Kernel {
   std::string_view name;
-  std::string_view variant;
-  CpuFeatureSet needs;
+  std::string_view variant = "";
+  CpuFeatureSet needs = CpuFeatureSet();
   Timing timing;
 
   // key_bytes is 16, 24 or 32.
   void (*expand)(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes);
 
   // SP 800-38A 6.1.
-  void (*ecb_encrypt)(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
-                      std::size_t blocks);
-  void (*ecb_decrypt)(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
-                      std::size_t blocks);
+  BlocksOperation* ecb_encrypt;
+  BlocksOperation* ecb_decrypt;
 
   // SP 800-38A 6.2. `chain` is the previous ciphertext block, first the IV, and is set to the last
   // one. Encryption is serial. It is an operation here because composing it from ECB would take one
   // call per block.
-  void (*cbc_encrypt)(const KeySchedule&, std::uint8_t chain[16], const std::uint8_t* in,
-                      std::uint8_t* out, std::size_t blocks);
-  void (*cbc_decrypt)(const KeySchedule&, std::uint8_t chain[16], const std::uint8_t* in,
-                      std::uint8_t* out, std::size_t blocks);
+  ChainedOperation* cbc_encrypt;
+  ChainedOperation* cbc_decrypt;
 
-  // SP 800-38A 6.5: `counter` has 128 bits, big-endian, and is set to the next unused value. It is
-  // public: kernels branch on it, and look up tables by its last byte.
-  void (*ctr)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
-              std::uint8_t* out, std::size_t blocks);
+  // SP 800-38A 6.5: `chain`, the counter, has 128 bits, big-endian, and is set to the next unused
+  // value. It is public: kernels branch on it, and look up tables by its last byte.
+  ChainedOperation* ctr;
 
   // As the operations without this ending, with non-temporal stores; out is not in. Where out is
-  // not aligned to 16 bytes, the stores are ordinary ones. May be nullptr.
-  void (*ctr_nontemporal)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
-                          std::uint8_t* out, std::size_t blocks);
-  void (*ecb_encrypt_nontemporal)(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
-                                  std::size_t blocks) = nullptr;
-  void (*ecb_decrypt_nontemporal)(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
-                                  std::size_t blocks) = nullptr;
-  void (*cbc_decrypt_nontemporal)(const KeySchedule&, std::uint8_t chain[16],
-                                  const std::uint8_t* in, std::uint8_t* out,
-                                  std::size_t blocks) = nullptr;
-  void (*xts_encrypt_nontemporal)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
-                                  std::uint8_t* out, std::size_t units, std::size_t stride,
-                                  std::size_t blocks) = nullptr;
-  void (*xts_decrypt_nontemporal)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
-                                  std::uint8_t* out, std::size_t units, std::size_t stride,
-                                  std::size_t blocks) = nullptr;
+  // not aligned to 16 bytes, the stores are ordinary ones. Those of GCM are ordinary ones, too, if
+  // the counter is secret or not 2 modulo 32. May be nullptr.
+  ChainedOperation* ctr_nontemporal = nullptr;
+  BlocksOperation* ecb_encrypt_nontemporal = nullptr;
+  BlocksOperation* ecb_decrypt_nontemporal = nullptr;
+  ChainedOperation* cbc_decrypt_nontemporal = nullptr;
+  XtsOperation* xts_encrypt_nontemporal = nullptr;
+  XtsOperation* xts_decrypt_nontemporal = nullptr;
+  GcmOperation* gcm_encrypt_nontemporal = nullptr;
+  GcmOperation* gcm_decrypt_nontemporal = nullptr;
 
   // Sets tweaks[16 u] to the encrypted tweak of data unit number + u (IEEE 1619 section 5.1), for
   // units ≥ 1. `number` has 128 bits, little-endian, and does not overlap `tweaks`. If units > 1,
@@ -135,10 +136,8 @@ struct Kernel {
   // IEEE 1619 section 5.3 without ciphertext stealing: `units` data units of `blocks` whole blocks
   // each, which start `stride` bytes apart in `in` and `out`. tweaks[16 u] is the encrypted tweak
   // of unit u; that of the last unit is set to the tweak of the block after it, for stealing.
-  void (*xts_encrypt)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
-                      std::uint8_t* out, std::size_t units, std::size_t stride, std::size_t blocks);
-  void (*xts_decrypt)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
-                      std::uint8_t* out, std::size_t units, std::size_t stride, std::size_t blocks);
+  XtsOperation* xts_encrypt = nullptr;
+  XtsOperation* xts_decrypt = nullptr;
 
   // SP 800-38D 6.4: state = (state ^ X1) H ^ …; ghash_init prepares H.
   void (*ghash_init)(GhashKey&, const std::uint8_t h[16]);
@@ -146,27 +145,14 @@ struct Kernel {
                 std::size_t blocks);
 
   // CTR with inc32 (SP 800-38D 6.5) and GHASH of the ciphertext in one pass.
-  void (*gcm_encrypt)(const KeySchedule&, const GhashKey&, GcmCounter& counter,
-                      std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
-                      std::size_t blocks);
-  void (*gcm_decrypt)(const KeySchedule&, const GhashKey&, GcmCounter& counter,
-                      std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
-                      std::size_t blocks);
-
-  // As gcm_encrypt and gcm_decrypt, with non-temporal stores (see ctr_nontemporal). Stores are
-  // ordinary ones if the counter is secret or not 2 modulo 32. May be nullptr.
-  void (*gcm_encrypt_nontemporal)(const KeySchedule&, const GhashKey&, GcmCounter& counter,
-                                  std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
-                                  std::size_t blocks) = nullptr;
-  void (*gcm_decrypt_nontemporal)(const KeySchedule&, const GhashKey&, GcmCounter& counter,
-                                  std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
-                                  std::size_t blocks) = nullptr;
+  GcmOperation* gcm_encrypt = nullptr;
+  GcmOperation* gcm_decrypt = nullptr;
 
   // A whole message in one call. Libraries without GHASH need it; for short messages it is faster
   // than separate calls. Its nonce has at most max_library_nonce_bytes bytes. gcm_seal writes the
   // tag. gcm_open returns whether expected_tag matches; if not, `out` is unspecified.
-  void (*gcm_seal)(const KeySchedule&, const GhashKey&, const GcmMessage&);
-  bool (*gcm_open)(const KeySchedule&, const GhashKey&, const GcmMessage&);
+  void (*gcm_seal)(const KeySchedule&, const GhashKey&, const GcmMessage&) = nullptr;
+  bool (*gcm_open)(const KeySchedule&, const GhashKey&, const GcmMessage&) = nullptr;
 
   // As gcm_seal and gcm_open for each of `count` messages, some of them interleaved. No `in`
   // overlaps the `out` of another message. May be nullptr.

@@ -23,19 +23,10 @@ constexpr const Kernel* rows[] = {
 };
 
 std::string missing_reason(const Kernel& row, CpuFeatureSet usable) {
-  CpuFeatureSet missing;
-  missing.bits = row.needs.bits & ~usable.bits;
-  std::string text = "this machine lacks";
-  const char* separator = " ";
-  for (const std::string_view name : cpu_feature_names(missing)) {
-    text += separator;
-    text += name;
-    separator = ", ";
-  }
-  CpuFeatureSet hidden;
-  hidden.bits = missing.bits & detected_cpu_features().bits;
-  if (hidden.bits != 0) text += " (hidden by PARAES_CPU_MASK)";
-  return text;
+  const CpuFeatureSet missing = row.needs.without(usable);
+  const bool hidden = missing.without(detected_cpu_features()).bits != missing.bits;
+  return "this machine lacks " + cpu_feature_list(missing, ", ") +
+         (hidden ? " (hidden by PARAES_CPU_MASK)" : "");
 }
 
 KernelInfo describe(const Kernel& row, CpuFeatureSet usable) {
@@ -53,18 +44,17 @@ KernelInfo describe(const Kernel& row, CpuFeatureSet usable) {
 
 std::span<const Kernel* const> kernel_rows() { return rows; }
 
+std::string_view take_kernel_from_environment(std::string_view& request) {
+  if (!request.empty()) return {};
+  const char* const environment = std::getenv("PARAES_KERNEL");
+  const bool is_set = environment != nullptr && *environment != '\0';
+  request = is_set ? environment : "auto";
+  return is_set ? "PARAES_KERNEL" : std::string_view();
+}
+
 const Kernel& find_kernel(std::string_view request) {
   const CpuFeatureSet usable = usable_cpu_features();
-  std::string_view source;
-  if (request.empty()) {
-    const char* environment = std::getenv("PARAES_KERNEL");
-    if (environment != nullptr && *environment != '\0') {
-      request = environment;
-      source = "PARAES_KERNEL";
-    } else {
-      request = "auto";
-    }
-  }
+  const std::string_view source = take_kernel_from_environment(request);
   const Kernel* named = nullptr;
   for (const Kernel* row : rows) {
     const bool wanted = request == "auto" ? row->timing == Timing::constant : row->name == request;

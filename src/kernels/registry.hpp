@@ -12,6 +12,10 @@ namespace paraes {
 // kernel, the one that needs most CPU features first.
 [[nodiscard]] std::span<const Kernel* const> kernel_rows();
 
+// Replaces an empty request by PARAES_KERNEL, or by `auto` if that is not set. Returns the name of
+// the variable if it is used, or else nothing.
+[[nodiscard]] std::string_view take_kernel_from_environment(std::string_view& request);
+
 // See select_kernel in paraes/kernels.hpp.
 [[nodiscard]] const Kernel& find_kernel(std::string_view request);
 

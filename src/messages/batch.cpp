@@ -7,6 +7,7 @@
 #include "paraes/error.hpp"
 #include "paraes/messages.hpp"
 #include "src/messages/bad_segment.hpp"
+#include "src/messages/segment_range.hpp"
 
 namespace paraes {
 namespace {
@@ -24,25 +25,12 @@ struct Segments {
   std::vector<std::size_t> ends;
 };
 
-// Appends the segments of `whole` to `list`: `count` segments with `plain_bytes` of plaintext.
-void add_segments(const WholeMessage& whole, bool sealing, std::uint64_t plain_bytes,
-                  std::uint64_t count, std::vector<CipherSegment>& list) {
-  const SegmentLayout& layout = whole.message->layout();
+// Appends the `count` segments of a message whose texts, without a header, are `in` and `out`.
+void add_segments(const Message& message, Direction direction, std::uint64_t count, Bytes in,
+                  MutableBytes out, std::vector<CipherSegment>& list) {
+  const SegmentRange range{message.layout(), 0, count, true};
   for (std::uint64_t index = 0; index < count; ++index) {
-    const bool last = index + 1 == count;
-    const auto plain = static_cast<std::size_t>(layout.plain_offset(index));
-    const auto sealed = static_cast<std::size_t>(layout.sealed_offset(index));
-    const auto n =
-        static_cast<std::size_t>(last ? plain_bytes : layout.plain_offset(index + 1)) - plain;
-    CipherSegment segment;
-    segment.cipher = &whole.message->cipher();
-    segment.segment.index = index;
-    segment.segment.last = last;
-    segment.segment.in =
-        sealing ? whole.in.subspan(plain, n) : whole.in.subspan(sealed, n + segment_tag_bytes);
-    segment.segment.out =
-        sealing ? whole.out.subspan(sealed, n + segment_tag_bytes) : whole.out.subspan(plain, n);
-    list.push_back(segment);
+    list.push_back({.cipher = &message.cipher(), .segment = range.at(index, direction, in, out)});
   }
 }
 
@@ -83,7 +71,8 @@ void seal_messages(std::span<WholeMessage> list) {
     check_size(whole.out.size(), layout.sealed_bytes(whole.in.size()));
     const Bytes header = whole.message->header();
     std::copy(header.begin(), header.end(), whole.out.begin());
-    add_segments(whole, true, whole.in.size(), count, segments.list);
+    add_segments(*whole.message, Direction::encrypt, count, whole.in,
+                 whole.out.subspan(header.size()), segments.list);
   });
   crypt_all(list, [&] { SegmentCipher::crypt(Direction::encrypt, segments.list); });
 }
@@ -91,9 +80,12 @@ void seal_messages(std::span<WholeMessage> list) {
 void open_messages(std::span<WholeMessage> list) {
   Segments segments;
   gather(list, segments, [&](const WholeMessage& whole) {
-    const SegmentLayout::Extent extent = whole.message->layout().extent_of(whole.in.size());
+    const SegmentLayout& layout = whole.message->layout();
+    const SegmentLayout::Extent extent = layout.extent_of(whole.in.size());
     check_size(whole.out.size(), extent.plain_bytes);
-    add_segments(whole, false, extent.plain_bytes, extent.segments, segments.list);
+    add_segments(*whole.message, Direction::decrypt, extent.segments,
+                 whole.in.subspan(static_cast<std::size_t>(layout.header_bytes)), whole.out,
+                 segments.list);
   });
   crypt_all(list, [&] { SegmentCipher::crypt(Direction::decrypt, segments.list); });
   std::size_t begin = 0;

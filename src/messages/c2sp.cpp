@@ -155,12 +155,12 @@ void check_preface(const Preface& preface) {
 }
 
 SegmentLayout c2sp_layout(std::uint64_t header_bytes) {
-  SegmentLayout layout;
-  layout.header_bytes = header_bytes;
-  layout.first_bytes = layout.segment_bytes = 16384;
-  layout.max_segments = std::uint64_t{1} << 38;
-  layout.last = SegmentLayout::Last::shorter;
-  return layout;
+  constexpr std::uint64_t segment_bytes = 16384;
+  return {.header_bytes = header_bytes,
+          .first_bytes = segment_bytes,
+          .segment_bytes = segment_bytes,
+          .max_segments = std::uint64_t{1} << 38,
+          .last = SegmentLayout::Last::shorter};
 }
 
 Message::Parts new_c2sp_message(Bytes key, Bytes context) {

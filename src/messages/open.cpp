@@ -11,6 +11,7 @@
 #include "src/messages/bad_segment.hpp"
 #include "src/messages/pipeline.hpp"
 #include "src/messages/salvage.hpp"
+#include "src/messages/segment_range.hpp"
 
 namespace paraes {
 namespace {
@@ -171,26 +172,15 @@ class Open final : public detail::ChunkStages {
   }
 
   void compute(Chunk& chunk, WorkerBuffers& buffers) override {
-    const std::uint64_t plain = layout_.plain_offset(chunk.first);
-    const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
     // Where the range begins in the chunk, so that the offset wraps around, the page is still
     // right.
     chunk.out = buffers.out_at(
-        plain - range_begin_,
+        layout_.plain_offset(chunk.first) - range_begin_,
         static_cast<std::size_t>(chunk.in.size() - chunk.segments * segment_tag_bytes));
     buffers.segments.clear();
-    for (std::uint64_t k = 0; k < chunk.segments; ++k) {
-      const std::uint64_t index = chunk.first + k;
-      const bool final = k + 1 == chunk.segments;
-      const auto from = static_cast<std::size_t>(layout_.sealed_offset(index) - sealed);
-      const auto to = static_cast<std::size_t>(layout_.plain_offset(index) - plain);
-      const auto n =
-          final ? chunk.in.size() - from
-                : static_cast<std::size_t>(layout_.sealed_offset(index + 1) - sealed) - from;
-      buffers.segments.push_back({.index = index,
-                                  .last = chunk.last && final,
-                                  .in = chunk.in.subspan(from, n),
-                                  .out = chunk.out.subspan(to, n - segment_tag_bytes)});
+    const SegmentRange range{layout_, chunk.first, chunk.segments, chunk.last};
+    for (std::uint64_t index = chunk.first; index < range.end(); ++index) {
+      buffers.segments.push_back(range.at(index, Direction::decrypt, chunk.in, chunk.out));
     }
     // The bytes behind the last segment are none: it may still be that of the message.
     const bool cut = !chunk.defect.empty() && !buffers.segments.empty();

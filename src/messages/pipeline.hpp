@@ -101,8 +101,6 @@ class Pipeline final : private WorkerStages {
   // overwrite the input. Keeps references to message and options.
   Pipeline(const Message& message, const TransferOptions& options,
            std::optional<std::uint64_t> input_bytes, bool keep_input);
-  Pipeline(const Pipeline&) = delete;
-  Pipeline& operator=(const Pipeline&) = delete;
 
   // The number of segments in a full chunk.
   [[nodiscard]] std::uint64_t segments_per_chunk() const noexcept { return per_chunk_; }

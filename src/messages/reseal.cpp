@@ -10,6 +10,7 @@
 #include "src/core/stopwatch.hpp"
 #include "src/messages/bad_segment.hpp"
 #include "src/messages/pipeline.hpp"
+#include "src/messages/segment_range.hpp"
 
 namespace paraes {
 namespace {
@@ -64,20 +65,13 @@ class Reseal final : public detail::ChunkStages {
 
   // Opens each segment to where it is sealed again: `out` has the same segments as `in`.
   void compute(Chunk& chunk, WorkerBuffers& buffers) override {
-    const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
-    chunk.out = buffers.out_at(target_of(sealed), chunk.in.size());
+    chunk.out = buffers.out_at(target_of(layout_.sealed_offset(chunk.first)), chunk.in.size());
     buffers.segments.clear();
-    for (std::uint64_t k = 0; k < chunk.segments; ++k) {
-      const std::uint64_t index = chunk.first + k;
-      const bool final = k + 1 == chunk.segments;
-      const auto at = static_cast<std::size_t>(layout_.sealed_offset(index) - sealed);
-      const auto n = final
-                         ? chunk.in.size() - at
-                         : static_cast<std::size_t>(layout_.sealed_offset(index + 1) - sealed) - at;
-      buffers.segments.push_back({.index = index,
-                                  .last = chunk.last && final,
-                                  .in = chunk.in.subspan(at, n),
-                                  .out = chunk.out.subspan(at, n - segment_tag_bytes)});
+    const SegmentRange range{layout_, chunk.first, chunk.segments, chunk.last};
+    for (std::uint64_t index = chunk.first; index < range.end(); ++index) {
+      SegmentCipher::Segment segment = range.at(index, Direction::decrypt, chunk.in, chunk.out);
+      segment.out = {chunk.out.data() + (segment.in.data() - chunk.in.data()), segment.out.size()};
+      buffers.segments.push_back(segment);
     }
     pipeline_.crypt(Direction::decrypt, buffers);
     if (to_ == nullptr || first_bad(buffers) != nullptr) return;

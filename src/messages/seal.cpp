@@ -6,6 +6,7 @@
 
 #include "paraes/messages.hpp"
 #include "src/messages/pipeline.hpp"
+#include "src/messages/segment_range.hpp"
 
 namespace paraes {
 namespace {
@@ -85,23 +86,13 @@ class Seal final : public detail::ChunkStages {
   }
 
   void compute(Chunk& chunk, WorkerBuffers& buffers) override {
-    const std::uint64_t plain = layout_.plain_offset(chunk.first);
-    const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
     chunk.out = buffers.out_at(
-        sealed, static_cast<std::size_t>(chunk.in.size() + chunk.segments * segment_tag_bytes));
+        layout_.sealed_offset(chunk.first),
+        static_cast<std::size_t>(chunk.in.size() + chunk.segments * segment_tag_bytes));
     buffers.segments.clear();
-    for (std::uint64_t k = 0; k < chunk.segments; ++k) {
-      const std::uint64_t index = chunk.first + k;
-      const bool last = chunk.last && k + 1 == chunk.segments;
-      const auto from = static_cast<std::size_t>(layout_.plain_offset(index) - plain);
-      const auto to = static_cast<std::size_t>(layout_.sealed_offset(index) - sealed);
-      const auto n = last
-                         ? chunk.in.size() - from
-                         : static_cast<std::size_t>(layout_.plain_offset(index + 1) - plain) - from;
-      buffers.segments.push_back({.index = index,
-                                  .last = last,
-                                  .in = chunk.in.subspan(from, n),
-                                  .out = chunk.out.subspan(to, n + segment_tag_bytes)});
+    const SegmentRange range{layout_, chunk.first, chunk.segments, chunk.last};
+    for (std::uint64_t index = chunk.first; index < range.end(); ++index) {
+      buffers.segments.push_back(range.at(index, Direction::encrypt, chunk.in, chunk.out));
     }
     pipeline_.crypt(Direction::encrypt, buffers);
   }

@@ -12,6 +12,7 @@
 #include "src/core/chunk.hpp"
 #include "src/core/executor.hpp"
 #include "src/messages/bad_segment.hpp"
+#include "src/messages/segment_range.hpp"
 
 namespace paraes {
 namespace {
@@ -21,49 +22,34 @@ using Segment = SegmentCipher::Segment;
 // Text for one call of the cipher on a CPU: it stays in the caches.
 constexpr std::uint64_t batch_bytes = std::uint64_t{256} << 10;
 
-// Segments [first, first + count) of a message, and the texts that hold them.
-struct Range {
-  const Message& message;
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
-
-  [[nodiscard]] const SegmentLayout& layout() const noexcept { return message.layout(); }
-  // Where segment `number` begins in the texts. The one after the last begins at their ends.
-  [[nodiscard]] std::size_t plain_at(std::uint64_t number, std::size_t end) const noexcept {
-    if (number == first + count) return end;
-    return static_cast<std::size_t>(layout().plain_offset(number) - layout().plain_offset(first));
-  }
-  [[nodiscard]] std::size_t sealed_at(std::uint64_t number, std::size_t end) const noexcept {
-    if (number == first + count) return end;
-    return static_cast<std::size_t>(layout().sealed_offset(number) - layout().sealed_offset(first));
-  }
-};
-
-// Calls crypt(segments) for batches of segments on several threads. make(number) returns
-// the Segment with that number.
-template <class Make, class Crypt>
-void for_batches(const Range& range, int threads, const Make& make, const Crypt& crypt) {
-  const SegmentCipher& cipher = range.message.cipher();
+// Seals or opens the segments of a range in batches, on several threads, and calls done(segments)
+// after each batch.
+template <class Done>
+void for_batches(const SegmentCipher& cipher, const SegmentRange& range, int threads,
+                 Direction direction, Bytes in, MutableBytes out, const Done& done) {
   const std::size_t launch = cipher.launch_bytes();
   // Large segments are spread one by one.
   const Executor executor(cipher.threads() > 1 ? 1
                           : launch != 0        ? static_cast<int>(cipher.launch_threads())
                                                : threads);
   const std::uint64_t bytes = launch != 0
-                                  ? gpu_chunk_bytes(range.count * range.layout().segment_bytes,
+                                  ? gpu_chunk_bytes(range.count * range.layout.segment_bytes,
                                                     launch, cipher.launch_threads())
                                   : batch_bytes;
-  const std::uint64_t per_batch = std::max<std::uint64_t>(1, bytes / range.layout().segment_bytes);
+  const std::uint64_t per_batch = std::max<std::uint64_t>(1, bytes / range.layout.segment_bytes);
   const std::uint64_t batches = (range.count + per_batch - 1) / per_batch;
   executor.run(batches, 1, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     std::vector<Segment> segments;
     segments.reserve(static_cast<std::size_t>(std::min(per_batch, range.count)));
     for (std::uint64_t batch = begin; batch < end; ++batch) {
       const std::uint64_t from = range.first + batch * per_batch;
-      const std::uint64_t to = std::min(from + per_batch, range.first + range.count);
+      const std::uint64_t to = std::min(from + per_batch, range.end());
       segments.clear();
-      for (std::uint64_t number = from; number < to; ++number) segments.push_back(make(number));
-      crypt(segments);
+      for (std::uint64_t index = from; index < to; ++index) {
+        segments.push_back(range.at(index, direction, in, out));
+      }
+      cipher.crypt(direction, segments);
+      done(segments);
     }
   });
 }
@@ -104,7 +90,7 @@ std::uint64_t whole_segments(const SegmentLayout& layout, std::uint64_t first, s
 void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes plain,
                    MutableBytes sealed, int threads) {
   const SegmentLayout& layout = message.layout();
-  Range range{.message = message, .first = first};
+  SegmentRange range{.layout = layout, .first = first, .ends = ends};
   if (ends) {
     const std::uint64_t all = layout.segments_of(layout.plain_offset(first) + plain.size());
     if (all <= first) throw InvalidArgument("a message ends with a segment, not after one");
@@ -113,28 +99,14 @@ void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes
     range.count = whole_segments(layout, first, plain.size(), 0);
   }
   check_room(sealed.size(), plain.size() + range.count * segment_tag_bytes);
-  for_batches(
-      range, threads,
-      [&](std::uint64_t number) {
-        const std::size_t from = range.plain_at(number, plain.size());
-        const std::size_t to = range.plain_at(number + 1, plain.size());
-        Segment segment;
-        segment.index = number;
-        segment.last = ends && number + 1 == first + range.count;
-        segment.in = plain.subspan(from, to - from);
-        segment.out =
-            sealed.subspan(range.sealed_at(number, sealed.size()), to - from + segment_tag_bytes);
-        return segment;
-      },
-      [&](std::vector<Segment>& segments) {
-        message.cipher().crypt(Direction::encrypt, segments);
-      });
+  for_batches(message.cipher(), range, threads, Direction::encrypt, plain, sealed,
+              [](const std::vector<Segment>&) {});
 }
 
 void open_segments(const Message& message, std::uint64_t first, bool ends, Bytes sealed,
                    MutableBytes plain, int threads) {
   const SegmentLayout& layout = message.layout();
-  Range range{.message = message, .first = first};
+  SegmentRange range{.layout = layout, .first = first, .ends = ends};
   if (ends) {
     const std::uint64_t all =
         layout.extent_of(layout.sealed_offset(first) + sealed.size()).segments;
@@ -153,30 +125,17 @@ void open_segments(const Message& message, std::uint64_t first, bool ends, Bytes
       if (!keep) secure_zero(plain.data(), plain.size());
     }
   } wiper{.plain = plain};
-  for_batches(
-      range, threads,
-      [&](std::uint64_t number) {
-        const std::size_t from = range.sealed_at(number, sealed.size());
-        const std::size_t to = range.sealed_at(number + 1, sealed.size());
-        Segment segment;
-        segment.index = number;
-        segment.last = ends && number + 1 == first + range.count;
-        segment.in = sealed.subspan(from, to - from);
-        segment.out =
-            plain.subspan(range.plain_at(number, plain.size()), to - from - segment_tag_bytes);
-        return segment;
-      },
-      [&](std::vector<Segment>& segments) {
-        message.cipher().crypt(Direction::decrypt, segments);
-        for (const Segment& segment : segments) {
-          if (segment.intact) continue;
-          std::uint64_t before = lowest_bad.load(std::memory_order_relaxed);
-          while (segment.index < before && !lowest_bad.compare_exchange_weak(
-                                               before, segment.index, std::memory_order_relaxed)) {
-          }
-          break;
-        }
-      });
+  const auto note_bad = [&](const std::vector<Segment>& segments) {
+    for (const Segment& segment : segments) {
+      if (segment.intact) continue;
+      std::uint64_t before = lowest_bad.load(std::memory_order_relaxed);
+      while (segment.index < before &&
+             !lowest_bad.compare_exchange_weak(before, segment.index, std::memory_order_relaxed)) {
+      }
+      break;
+    }
+  };
+  for_batches(message.cipher(), range, threads, Direction::decrypt, sealed, plain, note_bad);
   if (const std::uint64_t bad = lowest_bad.load(std::memory_order_relaxed); bad != none) {
     throw bad_segment(layout, message.commits() || bad != 0, bad);
   }

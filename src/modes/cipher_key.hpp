@@ -1,8 +1,6 @@
 // A kernel and a key expanded for it, which every mode is built on.
 #pragma once
 
-#include <memory>
-
 #include "src/core/locked_memory.hpp"
 #include "src/kernels/kernel.hpp"
 

@@ -11,8 +11,6 @@ namespace {
 // Number of tweaks that one call encrypts: one call per unit would not fill the CPU's pipeline.
 constexpr std::size_t tweak_batch = 64;
 
-using XtsOperation = decltype(Kernel::xts_encrypt);
-
 // For kernels without XTS: computes the tweaks of a chunk into a buffer, then XOR, ECB and XOR.
 void composed(const CipherKey& key, Direction direction, std::uint8_t* tweaks,
               const std::uint8_t* in, std::uint8_t* out, std::size_t units, std::size_t stride,
@@ -41,7 +39,7 @@ void composed(const CipherKey& key, Direction direction, std::uint8_t* tweaks,
   secure_zero(masks, sizeof masks);
 }
 
-XtsOperation fused_operation(const Kernel& kernel, Direction direction, bool nontemporal) {
+XtsOperation* fused_operation(const Kernel& kernel, Direction direction, bool nontemporal) {
   const bool encrypts = direction == Direction::encrypt;
   if (nontemporal) {
     return encrypts ? kernel.xts_encrypt_nontemporal : kernel.xts_decrypt_nontemporal;

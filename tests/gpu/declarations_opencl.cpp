@@ -50,7 +50,7 @@ static_assert(!Matches<cl::Int (*)(cl::Uint*), cl_int (*)(size_t*)>::value);
 static_assert(!Matches<cl::Int (*)(cl::Mem), cl_int (*)(cl_mem, cl_mem)>::value);
 
 #define PARAES_COMPARE(name, result, ...) \
-  static_assert(Matches<decltype(cl::ClApi::name), decltype(&::name)>::value, #name);
+  static_assert(Matches<decltype(cl::ClApi::name.function), decltype(&::name)>::value, #name);
 PARAES_CL_FUNCTIONS(PARAES_COMPARE)
 #undef PARAES_COMPARE
 
@@ -60,7 +60,6 @@ static_assert(cl::mem_object_allocation_failure == CL_MEM_OBJECT_ALLOCATION_FAIL
 static_assert(cl::out_of_resources == CL_OUT_OF_RESOURCES);
 static_assert(cl::out_of_host_memory == CL_OUT_OF_HOST_MEMORY);
 static_assert(cl::profiling_info_not_available == CL_PROFILING_INFO_NOT_AVAILABLE);
-static_assert(cl::build_program_failure == CL_BUILD_PROGRAM_FAILURE);
 static_assert(cl::invalid_buffer_size == CL_INVALID_BUFFER_SIZE);
 static_assert(cl::platform_not_found_khr == CL_PLATFORM_NOT_FOUND_KHR);
 static_assert(cl::platform_name == CL_PLATFORM_NAME);
@@ -77,7 +76,6 @@ static_assert(cl::device_endian_little == CL_DEVICE_ENDIAN_LITTLE);
 static_assert(cl::device_available == CL_DEVICE_AVAILABLE);
 static_assert(cl::device_compiler_available == CL_DEVICE_COMPILER_AVAILABLE);
 static_assert(cl::device_name == CL_DEVICE_NAME);
-static_assert(cl::device_vendor == CL_DEVICE_VENDOR);
 static_assert(cl::driver_version == CL_DRIVER_VERSION);
 static_assert(cl::device_version == CL_DEVICE_VERSION);
 static_assert(cl::device_extensions == CL_DEVICE_EXTENSIONS);

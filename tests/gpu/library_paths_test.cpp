@@ -184,10 +184,10 @@ TEST_F(LibraryPaths, LibraryIsOpenedByThePathThatWasChecked) {
   const std::string link = root_ / "link.so";
   const std::array<const char*, 1> names = {link.c_str()};
   const DynamicLibrary library(names, "");
-  int (*version)(int*, int*) = nullptr;
-  library.require("nvrtcVersion", version);
+  Call<int(int*, int*)> version;
+  library.load(DynamicLibrary::Need::required, "nvrtcVersion", version);
   Dl_info info{};
-  ASSERT_NE(dladdr(reinterpret_cast<const void*>(version), &info), 0);
+  ASSERT_NE(dladdr(reinterpret_cast<const void*>(version.function), &info), 0);
   EXPECT_EQ(info.dli_fname, path);
   EXPECT_EQ(library.name(), link);
 }

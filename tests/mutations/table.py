@@ -212,7 +212,7 @@ MUTATIONS = [
         "static_cast<std::uint32_t>(1 + from / 16)", "static_cast<std::uint32_t>(from / 16)",
         "if a GPU fails, what the CPU encrypts instead cannot be decrypted"),
     Mutation(
-        4, "stream-leak", "gpu", "src/gpu/runtime/cuda_hip.cpp",
+        4, "stream-leak", "gpu", "src/gpu/runtime/driver_queue.cpp",
         "      static_cast<void>(device.api().destroy_stream.function(stream_));\n", "",
         "a process that tries a busy GPU again and again uses up its streams"),
     Mutation(

@@ -56,12 +56,12 @@ class SpawnPlan {
     posix_spawnattr_setsigdefault(&attributes_, &defaults);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
   ~SpawnPlan() {
     posix_spawn_file_actions_destroy(&actions_);
     posix_spawnattr_destroy(&attributes_);
   }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
 
   // From a number to itself: closes it no longer on exec (POSIX.1-2024). If there is no memory for
   // it, spawn fails: the program would write its secrets elsewhere.
@@ -104,9 +104,9 @@ class SpawnPlan {
 class Child {
  public:
   explicit Child(pid_t process) : process_(process) {}
+  ~Child() { stop(); }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  ~Child() { stop(); }
 
   void stop() {
     if (ended_) return;

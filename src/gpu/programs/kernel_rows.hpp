@@ -13,14 +13,14 @@ struct KernelRow {
   Timing timing;
   std::span<const std::string_view> files;    // in src/gpu/device, concatenated in this order
   std::span<const std::string_view> options;  // -D flags of this kernel
-  unsigned blocks_per_thread;                 // most blocks of a tile for each of its threads
-  unsigned batch;                             // how many of these it computes at once
-  unsigned singles;  // how many single blocks it encrypts at once, each under its own key
-  unsigned group_threads;
-  bool sliced_keys;  // the entry slice_keys prepares its keys
-  bool tables;       // it can keep 1, 2 or 4 round tables in shared memory
-  bool hash_tables;  // its GHASH uses tables, unless tensor cores do it
-  bool tensor_hash;  // its GHASH is on tensor cores where that has been measured as faster
+  unsigned blocks_per_thread = 1;             // most blocks of a tile for each of its threads
+  unsigned batch = 1;                         // how many of these it computes at once
+  unsigned singles = 1;  // how many single blocks it encrypts at once, each under its own key
+  unsigned group_threads = 256;
+  bool sliced_keys = false;  // the entry slice_keys prepares its keys
+  bool tables = false;       // it can keep 1, 2 or 4 round tables in shared memory
+  bool hash_tables = false;  // its GHASH uses tables, unless tensor cores do it
+  bool tensor_hash = false;  // its GHASH is on tensor cores where that has been measured as faster
 };
 
 // Every GPU kernel, fastest first.

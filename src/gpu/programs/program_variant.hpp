@@ -2,6 +2,7 @@
 // entries need.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,7 +39,7 @@ struct VariantOptions {
   unsigned groups_per_unit = 0;  // CUDA and HIP
   std::optional<bool> tensor_hash = std::nullopt;  // see GpuTuning
 
-  bool operator==(const VariantOptions&) const = default;
+  auto operator<=>(const VariantOptions&) const = default;
 };
 
 // The largest groups that CUDA and HIP have.

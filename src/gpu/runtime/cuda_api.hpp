@@ -1,7 +1,6 @@
-// The parts of CUDA's driver API and of NVRTC that paraes uses, declared by hand so that a build
-// needs no headers. HIP and hipRTC share these tables, because their calls match one for one.
-// Names, types and numbers are those of NVIDIA's headers; tests/gpu/declarations_cuda.cpp compares
-// them.
+// The parts of CUDA's driver API, of HIP, NVRTC and hipRTC that paraes uses, declared by hand so
+// that a build needs no headers. HIP's calls match CUDA's one for one. Numbers are those of
+// NVIDIA's headers; tests/gpu/declarations_cuda.cpp and declarations_hip.cpp compare everything.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +12,7 @@
 
 namespace paraes::gpu::driver {
 
-// An entry point and its name in the library.
-template <class Signature>
-struct Call {
-  const char* name = nullptr;
-  Signature* function = nullptr;  // nullptr if the library lacks it
-
-  [[nodiscard]] explicit operator bool() const noexcept { return function != nullptr; }
-};
+using paraes::Call;
 
 // Calls return a code, and handles are pointers. CUdeviceptr is an integer and hipDeviceptr_t a
 // pointer; both are passed as this integer.
@@ -31,124 +23,90 @@ using Kernel = void*;
 using Stream = void*;
 using Event = void*;
 
+// Every entry point: X, which is passed on, whether it is needed, the member of DriverApi, its
+// symbols in CUDA and in HIP, or in the one of them that has it, and its type. cuda.h hides the
+// versions (_v2) behind macros of the plain names; the plain symbols are older interfaces.
+//
+// In CUDA a thread works in a context, in HIP on a device. HIP has no set_kernel_attribute:
+// hipFuncSetAttribute does not accept kernels of modules, and HIP needs no permission for shared
+// memory. hip_version is the version of the runtime, which contains the driver. HIP keeps the last
+// error of each thread until hip_last_error reads it.
+#define PARAES_DRIVER_CALLS(BOTH, CUDA, HIP, X)                                                    \
+  BOTH(X, required, init, cuInit, hipInit, int(unsigned))                                          \
+  CUDA(X, optional, version, cuDriverGetVersion, int(int*))                                        \
+  HIP(X, required, hip_version, hipRuntimeGetVersion, int(int*))                                   \
+  BOTH(X, required, device_count, cuDeviceGetCount, hipGetDeviceCount, int(int*))                  \
+  BOTH(X, required, device, cuDeviceGet, hipDeviceGet, int(int*, int))                             \
+  BOTH(X, required, device_name, cuDeviceGetName, hipDeviceGetName, int(char*, int, int))          \
+  BOTH(X, required, device_memory, cuDeviceTotalMem_v2, hipDeviceTotalMem, int(std::size_t*, int)) \
+  BOTH(X, required, device_attribute, cuDeviceGetAttribute, hipDeviceGetAttribute,                 \
+       int(int*, int, int))                                                                        \
+  BOTH(X, optional, device_bus, cuDeviceGetPCIBusId, hipDeviceGetPCIBusId, int(char*, int, int))   \
+  CUDA(X, required, retain_context, cuDevicePrimaryCtxRetain, int(Context*, int))                  \
+  CUDA(X, required, release_context, cuDevicePrimaryCtxRelease_v2, int(int))                       \
+  CUDA(X, required, get_context, cuCtxGetCurrent, int(Context*))                                   \
+  CUDA(X, required, set_context, cuCtxSetCurrent, int(Context))                                    \
+  HIP(X, required, get_device, hipGetDevice, int(int*))                                            \
+  HIP(X, required, set_device, hipSetDevice, int(int))                                             \
+  BOTH(X, required, memory_info, cuMemGetInfo_v2, hipMemGetInfo, int(std::size_t*, std::size_t*))  \
+  BOTH(X, required, allocate, cuMemAlloc_v2, hipMalloc, int(Pointer*, std::size_t))                \
+  BOTH(X, required, free, cuMemFree_v2, hipFree, int(Pointer))                                     \
+  BOTH(X, required, allocate_host, cuMemHostAlloc, hipHostMalloc,                                  \
+       int(void**, std::size_t, unsigned))                                                         \
+  BOTH(X, required, free_host, cuMemFreeHost, hipHostFree, int(void*))                             \
+  BOTH(X, optional, host_pointer, cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer,           \
+       int(Pointer*, void*, unsigned))                                                             \
+  BOTH(X, required, upload, cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync,                              \
+       int(Pointer, const void*, std::size_t, Stream))                                             \
+  BOTH(X, required, download, cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync,                            \
+       int(void*, Pointer, std::size_t, Stream))                                                   \
+  BOTH(X, required, fill, cuMemsetD8Async, hipMemsetD8Async,                                       \
+       int(Pointer, unsigned char, std::size_t, Stream))                                           \
+  BOTH(X, required, copy, cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync,                                \
+       int(Pointer, Pointer, std::size_t, Stream))                                                 \
+  BOTH(X, required, create_stream, cuStreamCreate, hipStreamCreateWithFlags,                       \
+       int(Stream*, unsigned))                                                                     \
+  BOTH(X, required, destroy_stream, cuStreamDestroy_v2, hipStreamDestroy, int(Stream))             \
+  BOTH(X, required, finish_stream, cuStreamSynchronize, hipStreamSynchronize, int(Stream))         \
+  CUDA(X, optional, stream_context, cuStreamGetCtx, int(Stream, Context*))                         \
+  BOTH(X, optional, stream_captured, cuStreamIsCapturing, hipStreamIsCapturing, int(Stream, int*)) \
+  BOTH(X, required, create_event, cuEventCreate, hipEventCreateWithFlags, int(Event*, unsigned))   \
+  BOTH(X, required, destroy_event, cuEventDestroy_v2, hipEventDestroy, int(Event))                 \
+  BOTH(X, required, record_event, cuEventRecord, hipEventRecord, int(Event, Stream))               \
+  BOTH(X, required, query_event, cuEventQuery, hipEventQuery, int(Event))                          \
+  BOTH(X, required, wait_for_event, cuEventSynchronize, hipEventSynchronize, int(Event))           \
+  BOTH(X, required, milliseconds, cuEventElapsedTime, hipEventElapsedTime,                         \
+       int(float*, Event, Event))                                                                  \
+  BOTH(X, required, load_module, cuModuleLoadData, hipModuleLoadData, int(Module*, const void*))   \
+  BOTH(X, required, unload_module, cuModuleUnload, hipModuleUnload, int(Module))                   \
+  BOTH(X, required, find_kernel, cuModuleGetFunction, hipModuleGetFunction,                        \
+       int(Kernel*, Module, const char*))                                                          \
+  CUDA(X, optional, set_kernel_attribute, cuFuncSetAttribute, int(Kernel, int, int))               \
+  BOTH(X, required, launch, cuLaunchKernel, hipModuleLaunchKernel,                                 \
+       int(Kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream,   \
+           void**, void**))                                                                        \
+  CUDA(X, optional, error_name, cuGetErrorName, int(int, const char**))                            \
+  CUDA(X, optional, error_text, cuGetErrorString, int(int, const char**))                          \
+  HIP(X, optional, hip_error_name, hipGetErrorName, const char*(int))                              \
+  HIP(X, optional, hip_error_text, hipGetErrorString, const char*(int))                            \
+  HIP(X, optional, hip_last_error, hipGetLastError, int())                                         \
+  HIP(X, optional, hip_properties_6, hipGetDevicePropertiesR0600, int(void*, int))                 \
+  HIP(X, optional, hip_properties, hipGetDeviceProperties, int(void*, int))
+
+#define PARAES_FIRST_OF(X, need, member, first, second, ...) X(need, member, first)
+#define PARAES_SECOND_OF(X, need, member, first, second, ...) X(need, member, second)
+#define PARAES_ONLY(X, need, member, symbol, ...) X(need, member, symbol)
+#define PARAES_NONE(...)
+// X(need, member, symbol) for each entry point of one of the two.
+#define PARAES_CUDA_CALLS(X) PARAES_DRIVER_CALLS(PARAES_FIRST_OF, PARAES_ONLY, PARAES_NONE, X)
+#define PARAES_HIP_CALLS(X) PARAES_DRIVER_CALLS(PARAES_SECOND_OF, PARAES_NONE, PARAES_ONLY, X)
+
+#define PARAES_MEMBER_OF_BOTH(X, need, member, first, second, ...) Call<__VA_ARGS__> member;
+#define PARAES_MEMBER(X, need, member, symbol, ...) Call<__VA_ARGS__> member;
+
 struct DriverApi {
-  Call<int(unsigned)> init;
-  Call<int(int*)> version;
-  Call<int(int*)> device_count;
-  Call<int(int*, int)> device;
-  Call<int(char*, int, int)> device_name;
-  Call<int(std::size_t*, int)> device_memory;
-  Call<int(int*, int, int)> device_attribute;
-  Call<int(char*, int, int)> device_bus;
-
-  // CUDA: a thread works in a context.
-  Call<int(Context*, int)> retain_context;
-  Call<int(int)> release_context;
-  Call<int(Context*)> get_context;
-  Call<int(Context)> set_context;
-  // HIP: a thread works on a device.
-  Call<int(int*)> get_device;
-  Call<int(int)> set_device;
-
-  Call<int(std::size_t*, std::size_t*)> memory_info;
-  Call<int(Pointer*, std::size_t)> allocate;
-  Call<int(Pointer)> free;
-  Call<int(void**, std::size_t, unsigned)> allocate_host;
-  Call<int(void*)> free_host;
-  Call<int(Pointer*, void*, unsigned)> host_pointer;
-
-  Call<int(Pointer, const void*, std::size_t, Stream)> upload;
-  Call<int(void*, Pointer, std::size_t, Stream)> download;
-  Call<int(Pointer, unsigned char, std::size_t, Stream)> fill;
-  Call<int(Pointer, Pointer, std::size_t, Stream)> copy;
-
-  Call<int(Stream*, unsigned)> create_stream;
-  Call<int(Stream)> destroy_stream;
-  Call<int(Stream)> finish_stream;
-  Call<int(Stream, Context*)> stream_context;  // CUDA
-  Call<int(Stream, int*)> stream_captured;
-
-  Call<int(Event*, unsigned)> create_event;
-  Call<int(Event)> destroy_event;
-  Call<int(Event, Stream)> record_event;
-  Call<int(Event)> query_event;
-  Call<int(Event)> wait_for_event;
-  Call<int(float*, Event, Event)> milliseconds;
-
-  Call<int(Module*, const void*)> load_module;
-  Call<int(Module)> unload_module;
-  Call<int(Kernel*, Module, const char*)> find_kernel;
-  Call<int(Kernel, int, int)> set_kernel_attribute;
-  Call<int(Kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream,
-           void**, void**)>
-      launch;
-
-  // CUDA.
-  Call<int(int, const char**)> error_name;
-  Call<int(int, const char**)> error_text;
-  // HIP. It also keeps the last error of each thread until hip_last_error reads it.
-  Call<const char*(int)> hip_error_name;
-  Call<const char*(int)> hip_error_text;
-  Call<int()> hip_last_error;
-  Call<int(void*, int)> hip_properties_6;
-  Call<int(void*, int)> hip_properties;
+  PARAES_DRIVER_CALLS(PARAES_MEMBER_OF_BOTH, PARAES_MEMBER, PARAES_MEMBER, )
 };
-
-enum class Need : std::uint8_t { required, optional };
-
-template <class Signature>
-void load(const DynamicLibrary& library, Need need, const char* name, Call<Signature>& call) {
-  call.name = name;
-  if (need == Need::required) {
-    library.require(name, call.function);
-  } else {
-    library.find(name, call.function);
-  }
-}
-
-// X(need, member of DriverApi, symbol). cuda.h hides the versions (_v2) behind macros of the plain
-// names; the plain symbols are older interfaces.
-#define PARAES_CUDA_CALLS(X)                                 \
-  X(required, init, cuInit)                                  \
-  X(optional, version, cuDriverGetVersion)                   \
-  X(required, device_count, cuDeviceGetCount)                \
-  X(required, device, cuDeviceGet)                           \
-  X(required, device_name, cuDeviceGetName)                  \
-  X(required, device_memory, cuDeviceTotalMem_v2)            \
-  X(required, device_attribute, cuDeviceGetAttribute)        \
-  X(optional, device_bus, cuDeviceGetPCIBusId)               \
-  X(required, retain_context, cuDevicePrimaryCtxRetain)      \
-  X(required, release_context, cuDevicePrimaryCtxRelease_v2) \
-  X(required, get_context, cuCtxGetCurrent)                  \
-  X(required, set_context, cuCtxSetCurrent)                  \
-  X(required, memory_info, cuMemGetInfo_v2)                  \
-  X(required, allocate, cuMemAlloc_v2)                       \
-  X(required, free, cuMemFree_v2)                            \
-  X(required, allocate_host, cuMemHostAlloc)                 \
-  X(required, free_host, cuMemFreeHost)                      \
-  X(optional, host_pointer, cuMemHostGetDevicePointer_v2)    \
-  X(required, upload, cuMemcpyHtoDAsync_v2)                  \
-  X(required, download, cuMemcpyDtoHAsync_v2)                \
-  X(required, fill, cuMemsetD8Async)                         \
-  X(required, copy, cuMemcpyDtoDAsync_v2)                    \
-  X(required, create_stream, cuStreamCreate)                 \
-  X(required, destroy_stream, cuStreamDestroy_v2)            \
-  X(required, finish_stream, cuStreamSynchronize)            \
-  X(optional, stream_context, cuStreamGetCtx)                \
-  X(optional, stream_captured, cuStreamIsCapturing)          \
-  X(required, create_event, cuEventCreate)                   \
-  X(required, destroy_event, cuEventDestroy_v2)              \
-  X(required, record_event, cuEventRecord)                   \
-  X(required, query_event, cuEventQuery)                     \
-  X(required, wait_for_event, cuEventSynchronize)            \
-  X(required, milliseconds, cuEventElapsedTime)              \
-  X(required, load_module, cuModuleLoadData)                 \
-  X(required, unload_module, cuModuleUnload)                 \
-  X(required, find_kernel, cuModuleGetFunction)              \
-  X(optional, set_kernel_attribute, cuFuncSetAttribute)      \
-  X(required, launch, cuLaunchKernel)                        \
-  X(optional, error_name, cuGetErrorName)                    \
-  X(optional, error_text, cuGetErrorString)
 
 // Numbers that are the same in CUDA and HIP.
 inline constexpr int success = 0;
@@ -207,33 +165,30 @@ inline constexpr Attributes cuda_attributes = {.max_threads = 1,
 
 using RtcProgram = void*;
 
-struct RtcApi {
-  Call<int(int*, int*)> version;
-  Call<int(int*)> target_count;
-  Call<int(int*)> targets;
-  Call<int(RtcProgram*, const char*, const char*, int, const char* const*, const char* const*)>
-      create;
-  Call<int(RtcProgram*)> destroy;
-  Call<int(RtcProgram, int, const char* const*)> compile;
-  Call<int(RtcProgram, std::size_t*)> log_bytes;
-  Call<int(RtcProgram, char*)> log;
-  Call<int(RtcProgram, std::size_t*)> code_bytes;
-  Call<int(RtcProgram, char*)> code;
-  Call<const char*(int)> error_name;
-};
+// As PARAES_DRIVER_CALLS. hiprtcVersion is not used, because it always returns 9.0.
+#define PARAES_RTC_CALLS(BOTH, CUDA, HIP, X)                                                    \
+  CUDA(X, required, version, nvrtcVersion, int(int*, int*))                                     \
+  CUDA(X, optional, target_count, nvrtcGetNumSupportedArchs, int(int*))                         \
+  CUDA(X, optional, targets, nvrtcGetSupportedArchs, int(int*))                                 \
+  BOTH(X, required, create, nvrtcCreateProgram, hiprtcCreateProgram,                            \
+       int(RtcProgram*, const char*, const char*, int, const char* const*, const char* const*)) \
+  BOTH(X, required, destroy, nvrtcDestroyProgram, hiprtcDestroyProgram, int(RtcProgram*))       \
+  BOTH(X, required, compile, nvrtcCompileProgram, hiprtcCompileProgram,                         \
+       int(RtcProgram, int, const char* const*))                                                \
+  BOTH(X, required, log_bytes, nvrtcGetProgramLogSize, hiprtcGetProgramLogSize,                 \
+       int(RtcProgram, std::size_t*))                                                           \
+  BOTH(X, required, log, nvrtcGetProgramLog, hiprtcGetProgramLog, int(RtcProgram, char*))       \
+  BOTH(X, required, code_bytes, nvrtcGetCUBINSize, hiprtcGetCodeSize,                           \
+       int(RtcProgram, std::size_t*))                                                           \
+  BOTH(X, required, code, nvrtcGetCUBIN, hiprtcGetCode, int(RtcProgram, char*))                 \
+  BOTH(X, optional, error_name, nvrtcGetErrorString, hiprtcGetErrorString, const char*(int))
 
-#define PARAES_NVRTC_CALLS(X)                          \
-  X(required, version, nvrtcVersion)                   \
-  X(optional, target_count, nvrtcGetNumSupportedArchs) \
-  X(optional, targets, nvrtcGetSupportedArchs)         \
-  X(required, create, nvrtcCreateProgram)              \
-  X(required, destroy, nvrtcDestroyProgram)            \
-  X(required, compile, nvrtcCompileProgram)            \
-  X(required, log_bytes, nvrtcGetProgramLogSize)       \
-  X(required, log, nvrtcGetProgramLog)                 \
-  X(required, code_bytes, nvrtcGetCUBINSize)           \
-  X(required, code, nvrtcGetCUBIN)                     \
-  X(optional, error_name, nvrtcGetErrorString)
+#define PARAES_NVRTC_CALLS(X) PARAES_RTC_CALLS(PARAES_FIRST_OF, PARAES_ONLY, PARAES_NONE, X)
+#define PARAES_HIPRTC_CALLS(X) PARAES_RTC_CALLS(PARAES_SECOND_OF, PARAES_NONE, PARAES_ONLY, X)
+
+struct RtcApi {
+  PARAES_RTC_CALLS(PARAES_MEMBER_OF_BOTH, PARAES_MEMBER, PARAES_MEMBER, )
+};
 
 // NVRTC and hipRTC.
 inline constexpr int rtc_success = 0;

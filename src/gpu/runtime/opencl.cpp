@@ -1,268 +1,25 @@
 // OpenCL 1.2 through the loader libOpenCL.so.1.
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
-#include "src/gpu/runtime/opencl_api.hpp"
+#include "src/gpu/runtime/opencl_devices.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
 namespace {
 
+using cl::check;
+using cl::checked;
+using cl::FoundDevice;
 using cl::Int;
-
-// The names of the codes that the calls in this file return.
-const char* code_name(Int code) {
-  switch (code) {
-    case -1:
-      return "CL_DEVICE_NOT_FOUND";
-    case -2:
-      return "CL_DEVICE_NOT_AVAILABLE";
-    case -3:
-      return "CL_COMPILER_NOT_AVAILABLE";
-    case -4:
-      return "CL_MEM_OBJECT_ALLOCATION_FAILURE";
-    case -5:
-      return "CL_OUT_OF_RESOURCES";
-    case -6:
-      return "CL_OUT_OF_HOST_MEMORY";
-    case -7:
-      return "CL_PROFILING_INFO_NOT_AVAILABLE";
-    case -11:
-      return "CL_BUILD_PROGRAM_FAILURE";
-    case -12:
-      return "CL_MAP_FAILURE";
-    case -14:
-      return "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST";
-    case -30:
-      return "CL_INVALID_VALUE";
-    case -36:
-      return "CL_INVALID_COMMAND_QUEUE";
-    case -38:
-      return "CL_INVALID_MEM_OBJECT";
-    case -42:
-      return "CL_INVALID_BINARY";
-    case -44:
-      return "CL_INVALID_PROGRAM";
-    case -45:
-      return "CL_INVALID_PROGRAM_EXECUTABLE";
-    case -46:
-      return "CL_INVALID_KERNEL_NAME";
-    case -48:
-      return "CL_INVALID_KERNEL";
-    case -49:
-      return "CL_INVALID_ARG_INDEX";
-    case -51:
-      return "CL_INVALID_ARG_SIZE";
-    case -52:
-      return "CL_INVALID_KERNEL_ARGS";
-    case -54:
-      return "CL_INVALID_WORK_GROUP_SIZE";
-    case -55:
-      return "CL_INVALID_WORK_ITEM_SIZE";
-    case -61:
-      return "CL_INVALID_BUFFER_SIZE";
-    case -63:
-      return "CL_INVALID_GLOBAL_WORK_SIZE";
-    case -1001:
-      return "CL_PLATFORM_NOT_FOUND_KHR";
-    default:
-      return "an error";
-  }
-}
-
-[[noreturn]] void fail(const char* call, Int code) {
-  const std::string message =
-      std::string(call) + " failed: " + code_name(code) + " (" + std::to_string(code) + ")";
-  if (code == cl::mem_object_allocation_failure || code == cl::out_of_resources ||
-      code == cl::out_of_host_memory || code == cl::invalid_buffer_size) {
-    throw OutOfMemory(message + ", out of memory");
-  }
-  throw DeviceError(message);
-}
-
-void check(const char* call, Int code) {
-  if (code != cl::success) fail(call, code);
-}
-
-struct Loaded {
-  DynamicLibrary library;
-  cl::ClApi api;
-
-  Loaded()
-      : library(std::array{"libOpenCL.so.1", "libOpenCL.so"},
-                "install the loader (Debian: ocl-icd-libopencl1) and the driver of the device"),
-        api(library) {}
-};
-
-template <class T>
-T device_number(const cl::ClApi& api, cl::DeviceId device, cl::Uint property) {
-  T value{};
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers, and asked for as such
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, sizeof(T), &value, nullptr));
-  return value;
-}
-
-std::string device_text(const cl::ClApi& api, cl::DeviceId device, cl::Uint property) {
-  std::size_t bytes = 0;
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, 0, nullptr, &bytes));
-  std::string text(bytes, '\0');
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, bytes, text.data(), nullptr));
-  while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
-std::string platform_text(const cl::ClApi& api, cl::Platform platform) {
-  std::size_t bytes = 0;
-  check("clGetPlatformInfo",
-        api.clGetPlatformInfo(platform, cl::platform_name, 0, nullptr, &bytes));
-  std::string text(bytes, '\0');
-  check("clGetPlatformInfo",
-        api.clGetPlatformInfo(platform, cl::platform_name, bytes, text.data(), nullptr));
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return text;
-}
-
-template <class T>
-T queue_property(const cl::ClApi& api, cl::CommandQueue queue, cl::Uint property) {
-  if (queue == nullptr) throw InvalidArgument("OpenCL has no default queue: name one");
-  T value{};
-  check("clGetCommandQueueInfo",
-        // NOLINTNEXTLINE(bugprone-sizeof-expression): as above
-        api.clGetCommandQueueInfo(queue, property, sizeof(T), &value, nullptr));
-  return value;
-}
-
-struct FoundDevice {
-  cl::Platform platform;
-  cl::DeviceId device;
-};
-
-// Whether the text, which begins with the name of a platform, is PoCL's.
-bool names_pocl(std::string_view text) { return text.rfind("Portable Computing Language", 0) == 0; }
-
-// PoCL asks hwloc for the processors when its devices are listed, and calls abort() if /sys does
-// not say: in a chroot without it, this process would end.
-bool would_abort(const cl::ClApi& api, cl::Platform platform) {
-  return names_pocl(platform_text(api, platform)) && access("/sys/devices/system/cpu", F_OK) != 0;
-}
-
-// Every device of every platform that the loader finds.
-std::vector<FoundDevice> find_devices(const cl::ClApi& api) {
-  cl::Uint count = 0;
-  const Int code = api.clGetPlatformIDs(0, nullptr, &count);
-  if (code != cl::platform_not_found_khr) check("clGetPlatformIDs", code);
-  std::vector<cl::Platform> platforms(count);
-  if (count != 0) check("clGetPlatformIDs", api.clGetPlatformIDs(count, platforms.data(), nullptr));
-  std::string reason =
-      "the OpenCL loader finds no device: install the driver of the GPU, or pocl-opencl-icd to use "
-      "the CPU";
-  std::vector<FoundDevice> found;
-  for (cl::Platform platform : platforms) {
-    if (would_abort(api, platform)) {
-      reason = "PoCL does not work without /sys: mount it";
-      continue;
-    }
-    cl::Uint devices = 0;
-    const Int status = api.clGetDeviceIDs(platform, cl::device_type_all, 0, nullptr, &devices);
-    if (status == cl::device_not_found || devices == 0) continue;
-    check("clGetDeviceIDs", status);
-    std::vector<cl::DeviceId> ids(devices);
-    check("clGetDeviceIDs",
-          api.clGetDeviceIDs(platform, cl::device_type_all, devices, ids.data(), nullptr));
-    for (cl::DeviceId id : ids) found.push_back({platform, id});
-  }
-  if (found.empty()) throw Unavailable(reason);
-  return found;
-}
-
-bool has_word(const std::string& list, const std::string& word) {
-  return (' ' + list + ' ').find(' ' + word + ' ') != std::string::npos;
-}
-
-// The PCI address, which OpenCL reports only through extensions. Throws DeviceError if a query
-// fails.
-std::string ask_for_bus(const cl::ClApi& api, cl::DeviceId id) {
-  const std::string extensions = device_text(api, id, cl::device_extensions);
-  if (has_word(extensions, "cl_khr_pci_bus_info")) {
-    const auto info = device_number<cl::PciBusInfo>(api, id, cl::device_pci_bus_info);
-    return bus_address(info.domain, info.bus, info.device, info.function);
-  }
-  if (has_word(extensions, "cl_nv_device_attribute_query")) {
-    const auto slot = device_number<cl::Uint>(api, id, cl::device_pci_slot_id_nv);
-    return bus_address(device_number<cl::Uint>(api, id, cl::device_pci_domain_id_nv),
-                       device_number<cl::Uint>(api, id, cl::device_pci_bus_id_nv), slot / 8,
-                       slot % 8);
-  }
-  if (has_word(extensions, "cl_amd_device_attribute_query")) {
-    const auto topology = device_number<cl::TopologyAmd>(api, id, cl::device_topology_amd);
-    if (topology.type != cl::topology_type_pcie_amd) return "";
-    return bus_address(0, topology.bus, topology.device, topology.function);
-  }
-  return "";
-}
-
-// The PCI address; empty if the driver does not report it.
-std::string bus_of(const cl::ClApi& api, cl::DeviceId id) {
-  try {
-    return ask_for_bus(api, id);
-  } catch (const DeviceError&) {
-    return "";
-  }
-}
-
-// Most work-items of a work-group with one dimension.
-std::uint32_t most_threads(const cl::ClApi& api, cl::DeviceId id) {
-  std::size_t most = device_number<std::size_t>(api, id, cl::device_max_work_group_size);
-  // One number for each dimension.
-  std::size_t bytes = 0;
-  check("clGetDeviceInfo",
-        api.clGetDeviceInfo(id, cl::device_max_work_item_sizes, 0, nullptr, &bytes));
-  std::vector<std::size_t> sizes(bytes / sizeof most);
-  check("clGetDeviceInfo",
-        api.clGetDeviceInfo(id, cl::device_max_work_item_sizes, bytes, sizes.data(), nullptr));
-  if (!sizes.empty()) most = std::min(most, sizes[0]);
-  return static_cast<std::uint32_t>(std::min<std::size_t>(most, UINT32_MAX));
-}
-
-DeviceInfo describe(const cl::ClApi& api, const FoundDevice& found, std::size_t index) {
-  DeviceInfo info;
-  info.id = "opencl:" + std::to_string(index);
-  const cl::DeviceId id = found.device;
-  info.name = device_text(api, id, cl::device_name);
-  info.memory_bytes = device_number<cl::Ulong>(api, id, cl::device_global_mem_size);
-  info.driver = platform_text(api, found.platform) + " " + device_text(api, id, cl::driver_version);
-  info.target = info.name;
-  info.processors = device_number<cl::Uint>(api, id, cl::device_max_compute_units);
-  info.shared_bytes = device_number<cl::Ulong>(api, id, cl::device_local_mem_size);
-  info.max_threads = most_threads(api, id);
-  info.is_cpu = (device_number<cl::Bitfield>(api, id, cl::device_type) & cl::device_type_cpu) != 0;
-  info.bus = bus_of(api, id);
-  const bool compiles = device_number<cl::Uint>(api, id, cl::device_compiler_available) != 0;
-  if (compiles) info.compiler = device_text(api, id, cl::device_version);
-  if (device_number<cl::Uint>(api, id, cl::device_available) == 0) {
-    info.reason = "its driver reports it as not available";
-  } else if (device_number<cl::Uint>(api, id, cl::device_endian_little) == 0) {
-    info.reason = "it is big-endian, which the kernels do not support";
-  } else if (!compiles) {
-    info.reason = "its driver has no compiler";
-  }
-  info.available = info.reason.empty();
-  return info;
-}
-
-class ClDevice;
+using cl::Loaded;
 
 class ClFunction : public Function {
  public:
@@ -270,7 +27,7 @@ class ClFunction : public Function {
       : api_(api), name_(name) {
     Int code = cl::success;
     kernel_ = api.clCreateKernel(program, name, &code);
-    if (code != cl::success) fail((std::string("clCreateKernel of ") + name).c_str(), code);
+    check("clCreateKernel of " + name_, code);
     if (api.clGetKernelInfo(kernel_, cl::kernel_num_args, sizeof arguments_, &arguments_,
                             nullptr) != cl::success) {
       arguments_ = 0;
@@ -282,8 +39,6 @@ class ClFunction : public Function {
     }
   }
   ~ClFunction() override { api_.clReleaseKernel(kernel_); }
-  ClFunction(const ClFunction&) = delete;
-  ClFunction& operator=(const ClFunction&) = delete;
 
   [[nodiscard]] cl::Kernel kernel() const noexcept { return kernel_; }
   [[nodiscard]] cl::Uint arguments() const noexcept { return arguments_; }
@@ -309,8 +64,6 @@ class ClProgram : public Program {
   ClProgram(const cl::ClApi& api, cl::DeviceId device, cl::ProgramId program)
       : api_(api), device_(device), program_(program) {}
   ~ClProgram() override { api_.clReleaseProgram(program_); }
-  ClProgram(const ClProgram&) = delete;
-  ClProgram& operator=(const ClProgram&) = delete;
 
   [[nodiscard]] std::unique_ptr<Function> function(const char* name) override {
     return std::make_unique<ClFunction>(api_, device_, program_, name);
@@ -328,20 +81,17 @@ class ClMark : public Mark {
  public:
   ClMark(const cl::ClApi& api, cl::Event event) : api_(api), event_(event) {}
   ~ClMark() override { api_.clReleaseEvent(event_); }
-  ClMark(const ClMark&) = delete;
-  ClMark& operator=(const ClMark&) = delete;
 
   [[nodiscard]] bool passed() const override {
-    Int status = cl::complete;
-    check("clGetEventInfo", api_.clGetEventInfo(event_, cl::event_command_execution_status,
-                                                sizeof status, &status, nullptr));
+    const auto status =
+        cl::value_of<Int>(api_.clGetEventInfo, event_, cl::event_command_execution_status);
     check("a command of the queue", std::min(status, cl::complete));
     return status == cl::complete;
   }
 
   // None on drivers that do not measure markers.
   [[nodiscard]] std::optional<cl::Ulong> when() const {
-    check("clWaitForEvents", api_.clWaitForEvents(1, &event_));
+    check(api_.clWaitForEvents, 1, &event_);
     cl::Ulong time = 0;
     const Int code = api_.clGetEventProfilingInfo(event_, cl::profiling_command_end, sizeof time,
                                                   &time, nullptr);
@@ -368,49 +118,44 @@ class ClQueue : public Queue {
  public:
   ClQueue(const cl::ClApi& api, cl::Context context, cl::DeviceId device, bool alone)
       : api_(api), alone_(alone) {
-    Int code = cl::success;
-    queue_ = api.clCreateCommandQueue(context, device, cl::queue_profiling_enable, &code);
-    check("clCreateCommandQueue", code);
+    queue_ = checked(api.clCreateCommandQueue, context, device, cl::queue_profiling_enable);
   }
   // For a queue of the caller's.
   ClQueue(const cl::ClApi& api, cl::CommandQueue queue, bool alone)
       : api_(api), alone_(alone), queue_(queue), waits_at_end_(false) {
-    check("clRetainCommandQueue", api.clRetainCommandQueue(queue));
+    check(api.clRetainCommandQueue, queue);
   }
   ~ClQueue() override {
     if (waits_at_end_) api_.clFinish(queue_);
     api_.clReleaseCommandQueue(queue_);
   }
-  ClQueue(const ClQueue&) = delete;
-  ClQueue& operator=(const ClQueue&) = delete;
 
   void upload(const Memory& to, std::size_t offset, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;
-    check("clEnqueueWriteBuffer", api_.clEnqueueWriteBuffer(queue_, memory(to), 0, offset, bytes,
-                                                            from, 0, nullptr, nullptr));
+    check(api_.clEnqueueWriteBuffer, queue_, memory(to), 0, offset, bytes, from, 0, nullptr,
+          nullptr);
   }
 
   void download(void* to, const Memory& from, std::size_t offset, std::size_t bytes) override {
     if (bytes == 0) return;
-    check("clEnqueueReadBuffer", api_.clEnqueueReadBuffer(queue_, memory(from), 0, offset, bytes,
-                                                          to, 0, nullptr, nullptr));
+    check(api_.clEnqueueReadBuffer, queue_, memory(from), 0, offset, bytes, to, 0, nullptr,
+          nullptr);
     // Without this, a driver may start nothing until the host waits, which it may do much later.
-    check("clFlush", api_.clFlush(queue_));
+    check(api_.clFlush, queue_);
   }
 
   void clear(const Memory& memory_to_clear, std::size_t offset, std::size_t bytes) override {
     if (bytes == 0) return;
     const std::uint8_t zero = 0;
-    check("clEnqueueFillBuffer", api_.clEnqueueFillBuffer(queue_, memory(memory_to_clear), &zero, 1,
-                                                          offset, bytes, 0, nullptr, nullptr));
+    check(api_.clEnqueueFillBuffer, queue_, memory(memory_to_clear), &zero, 1, offset, bytes, 0,
+          nullptr, nullptr);
   }
 
   void copy(const Memory& to, std::size_t to_offset, const Memory& from, std::size_t from_offset,
             std::size_t bytes) override {
     if (bytes == 0) return;
-    check("clEnqueueCopyBuffer",
-          api_.clEnqueueCopyBuffer(queue_, memory(from), memory(to), from_offset, to_offset, bytes,
-                                   0, nullptr, nullptr));
+    check(api_.clEnqueueCopyBuffer, queue_, memory(from), memory(to), from_offset, to_offset, bytes,
+          0, nullptr, nullptr);
   }
 
   void launch(Function& function, const Grid& grid, std::span<const Argument> arguments) override {
@@ -420,37 +165,34 @@ class ClQueue : public Queue {
     for (const Argument& argument : arguments) {
       if (const auto* const* memory_pointer = std::get_if<const Memory*>(&argument.value)) {
         const cl::Mem mem = **memory_pointer ? memory(**memory_pointer) : nullptr;
-        check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, sizeof(void*), &mem));
+        check(api_.clSetKernelArg, kernel.kernel(), index, sizeof(void*), &mem);
       } else {
         const auto bytes = std::get<std::span<const std::uint8_t>>(argument.value);
-        check("clSetKernelArg",
-              api_.clSetKernelArg(kernel.kernel(), index, bytes.size(), bytes.data()));
+        check(api_.clSetKernelArg, kernel.kernel(), index, bytes.size(), bytes.data());
       }
       ++index;
     }
     // In OpenCL shared memory is a separate argument, the last one.
     if (index < kernel.arguments()) {
       const std::size_t shared = std::max<std::size_t>(grid.shared_bytes, 16);  // one element
-      check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, shared, nullptr));
+      check(api_.clSetKernelArg, kernel.kernel(), index, shared, nullptr);
     }
     const std::size_t local = grid.threads;
     const std::size_t global = local * grid.groups;
     std::unique_lock<std::mutex> lock;
     if (alone_) lock = std::unique_lock(one_launch_at_a_time());
-    check("clEnqueueNDRangeKernel",
-          api_.clEnqueueNDRangeKernel(queue_, kernel.kernel(), 1, nullptr, &global, &local, 0,
-                                      nullptr, nullptr));
-    if (alone_) check("clFinish", api_.clFinish(queue_));
+    check(api_.clEnqueueNDRangeKernel, queue_, kernel.kernel(), 1, nullptr, &global, &local, 0,
+          nullptr, nullptr);
+    if (alone_) check(api_.clFinish, queue_);
   }
 
   [[nodiscard]] std::unique_ptr<Mark> mark() override {
     cl::Event event = nullptr;
-    check("clEnqueueMarkerWithWaitList",
-          api_.clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &event));
+    check(api_.clEnqueueMarkerWithWaitList, queue_, 0, nullptr, &event);
     return std::make_unique<ClMark>(api_, event);
   }
 
-  void flush() override { check("clFlush", api_.clFlush(queue_)); }
+  void flush() override { check(api_.clFlush, queue_); }
 
   [[nodiscard]] std::uint64_t nanoseconds(const Mark& from, const Mark& to) override {
     const auto begin = static_cast<const ClMark&>(from).when();
@@ -458,7 +200,7 @@ class ClQueue : public Queue {
     return begin && end && *end > *begin ? *end - *begin : 0;
   }
 
-  void finish() override { check("clFinish", api_.clFinish(queue_)); }
+  void finish() override { check(api_.clFinish, queue_); }
 
  private:
   static cl::Mem memory(const Memory& memory) {
@@ -491,8 +233,6 @@ class ClPinned : public PinnedMemory {
     api_.clEnqueueUnmapMemObject(queue_, mem(), mapped_, 0, nullptr, nullptr);
     api_.clFinish(queue_);
   }
-  ClPinned(const ClPinned&) = delete;
-  ClPinned& operator=(const ClPinned&) = delete;
 
   [[nodiscard]] std::span<std::uint8_t> host() noexcept override {
     return {mapped_, mapped_ != nullptr ? buffer_.bytes() : 0};
@@ -502,10 +242,9 @@ class ClPinned : public PinnedMemory {
 
   void to_device() override {
     if (mapped_ == nullptr) return;
-    check("clEnqueueUnmapMemObject",
-          api_.clEnqueueUnmapMemObject(queue_, mem(), mapped_, 0, nullptr, nullptr));
+    check(api_.clEnqueueUnmapMemObject, queue_, mem(), mapped_, 0, nullptr, nullptr);
     mapped_ = nullptr;
-    check("clFinish", api_.clFinish(queue_));
+    check(api_.clFinish, queue_);
   }
 
   void to_host() override {
@@ -518,10 +257,9 @@ class ClPinned : public PinnedMemory {
   }
 
   void map() {
-    Int code = cl::success;
-    void* const pointer = api_.clEnqueueMapBuffer(queue_, mem(), 1, cl::map_read | cl::map_write, 0,
-                                                  buffer_.bytes(), 0, nullptr, nullptr, &code);
-    check("clEnqueueMapBuffer", code);
+    void* const pointer =
+        checked(api_.clEnqueueMapBuffer, queue_, mem(), cl::Uint{1}, cl::map_read | cl::map_write,
+                std::size_t{0}, buffer_.bytes(), cl::Uint{0}, nullptr, nullptr);
     mapped_ = static_cast<std::uint8_t*>(pointer);
   }
 
@@ -533,35 +271,28 @@ class ClPinned : public PinnedMemory {
 
 class ClDevice : public Device {
  public:
-  ClDevice(std::shared_ptr<Loaded> loaded, const FoundDevice& found, DeviceInfo info)
-      : loaded_(std::move(loaded)),
-        api_(loaded_->api),
-        device_(found.device),
-        info_(std::move(info)),
-        is_pocl_(is_pocl(info_)) {
-    Int code = cl::success;
-    context_ = api_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &code);
-    check("clCreateContext", code);
-    open_context();
-  }
-  // In a context of the caller's.
-  ClDevice(std::shared_ptr<Loaded> loaded, const FoundDevice& found, DeviceInfo info,
+  // In a context that it releases, also if the constructor throws.
+  ClDevice(std::shared_ptr<Loaded> loaded, cl::DeviceId device, DeviceInfo info,
            cl::Context context)
       : loaded_(std::move(loaded)),
         api_(loaded_->api),
-        device_(found.device),
+        device_(device),
         info_(std::move(info)),
         is_pocl_(is_pocl(info_)),
         context_(context) {
-    check("clRetainContext", api_.clRetainContext(context_));
-    open_context();
+    try {
+      max_allocation_ =
+          cl::value_of<cl::Ulong>(api_.clGetDeviceInfo, device_, cl::device_max_mem_alloc_size);
+      queue_ = checked(api_.clCreateCommandQueue, context_, device_, 0);
+    } catch (...) {
+      api_.clReleaseContext(context_);
+      throw;
+    }
   }
   ~ClDevice() override {
     api_.clReleaseCommandQueue(queue_);
     api_.clReleaseContext(context_);
   }
-  ClDevice(const ClDevice&) = delete;
-  ClDevice& operator=(const ClDevice&) = delete;
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
 
@@ -587,12 +318,12 @@ class ClDevice : public Device {
 
   [[nodiscard]] std::unique_ptr<Queue> borrow_queue(void* handle) override {
     const auto queue = static_cast<cl::CommandQueue>(handle);
-    if (queue_property<cl::Context>(api_, queue, cl::queue_context) != context_ ||
-        queue_property<cl::DeviceId>(api_, queue, cl::queue_device) != device_) {
+    if (cl::queue_property<cl::Context>(api_, queue, cl::queue_context) != context_ ||
+        cl::queue_property<cl::DeviceId>(api_, queue, cl::queue_device) != device_) {
       throw InvalidArgument("the OpenCL queue belongs to another context or device than " +
                             info_.id);
     }
-    if ((queue_property<cl::Bitfield>(api_, queue, cl::queue_properties) &
+    if ((cl::queue_property<cl::Bitfield>(api_, queue, cl::queue_properties) &
          cl::queue_out_of_order) != 0) {
       throw InvalidArgument(
           "the OpenCL queue executes its commands out of order: use one in order");
@@ -604,21 +335,18 @@ class ClDevice : public Device {
                                std::span<const std::string> options) override {
     const char* text = source.c_str();
     const std::size_t length = source.size();
-    Int code = cl::success;
-    const ClProgram program(
-        api_, device_,
-        checked_program(api_.clCreateProgramWithSource(context_, 1, &text, &length, &code),
-                        "clCreateProgramWithSource", code));
+    const ClProgram program(api_, device_,
+                            checked(api_.clCreateProgramWithSource, context_, 1, &text, &length));
     std::string flags = "-cl-std=CL1.2 -DPARAES_OPENCL=1";
     for (const std::string& option : options) flags += " " + option;
     build(program.id(), flags);
     std::size_t bytes = 0;
-    check("clGetProgramInfo", api_.clGetProgramInfo(program.id(), cl::program_binary_sizes,
-                                                    sizeof bytes, &bytes, nullptr));
+    check(api_.clGetProgramInfo, program.id(), cl::program_binary_sizes, sizeof bytes, &bytes,
+          nullptr);
     Binary binary(bytes);
     unsigned char* pointer = binary.data();
-    check("clGetProgramInfo", api_.clGetProgramInfo(program.id(), cl::program_binaries,
-                                                    sizeof pointer, &pointer, nullptr));
+    check(api_.clGetProgramInfo, program.id(), cl::program_binaries, sizeof pointer, &pointer,
+          nullptr);
     return binary;
   }
 
@@ -626,47 +354,24 @@ class ClDevice : public Device {
     const unsigned char* pointer = binary.data();
     const std::size_t bytes = binary.size();
     Int status = cl::success;
-    Int code = cl::success;
     auto program = std::make_unique<ClProgram>(
         api_, device_,
-        checked_program(
-            api_.clCreateProgramWithBinary(context_, 1, &device_, &bytes, &pointer, &status, &code),
-            "clCreateProgramWithBinary", code));
+        checked(api_.clCreateProgramWithBinary, context_, 1, &device_, &bytes, &pointer, &status));
     check("clCreateProgramWithBinary", status);
     build(program->id(), "");
     return program;
   }
 
  private:
-  // Creates what a device needs in its context, and releases the context if that fails.
-  void open_context() {
-    Int code = cl::success;
-    try {
-      max_allocation_ = device_number<cl::Ulong>(api_, device_, cl::device_max_mem_alloc_size);
-      queue_ = api_.clCreateCommandQueue(context_, device_, 0, &code);
-      check("clCreateCommandQueue", code);
-    } catch (...) {
-      api_.clReleaseContext(context_);
-      throw;
-    }
-  }
-
   Memory allocate_buffer(std::size_t bytes, cl::Bitfield flags) {
-    Int code = cl::success;
     const cl::Mem mem =
-        api_.clCreateBuffer(context_, flags, std::max<std::size_t>(bytes, 16), nullptr, &code);
-    check("clCreateBuffer", code);
+        checked(api_.clCreateBuffer, context_, flags, std::max<std::size_t>(bytes, 16), nullptr);
     return {*this, reinterpret_cast<std::uint64_t>(mem), bytes};
   }
 
   void release(std::uint64_t handle) noexcept override {
     api_.clReleaseMemObject(
         reinterpret_cast<cl::Mem>(handle));  // NOLINT(performance-no-int-to-ptr)
-  }
-
-  static cl::ProgramId checked_program(cl::ProgramId program, const char* call, Int code) {
-    check(call, code);
-    return program;
   }
 
   void build(cl::ProgramId program, const std::string& flags) {
@@ -682,8 +387,7 @@ class ClDevice : public Device {
                                  nullptr);
       log.resize(bytes - 1);
     }
-    throw DeviceError(std::string("clBuildProgram failed: ") + code_name(code) + " (" +
-                      std::to_string(code) + ")" + (log.empty() ? "" : ":\n" + log));
+    throw DeviceError(cl::failure("clBuildProgram", code) + (log.empty() ? "" : ":\n" + log));
   }
 
   std::shared_ptr<Loaded> loaded_;
@@ -691,20 +395,20 @@ class ClDevice : public Device {
   cl::DeviceId device_;
   DeviceInfo info_;
   bool is_pocl_;
-  cl::Context context_ = nullptr;
+  cl::Context context_;
   cl::CommandQueue queue_ = nullptr;
   std::uint64_t max_allocation_ = 0;
 };
 
 class ClPlatform : public Platform {
  public:
-  ClPlatform() : loaded_(std::make_shared<Loaded>()), found_(find_devices(loaded_->api)) {}
+  ClPlatform() : loaded_(std::make_shared<Loaded>()), found_(cl::find_devices(loaded_->api)) {}
 
   [[nodiscard]] std::vector<DeviceInfo> devices() override {
     std::vector<DeviceInfo> list;
     list.reserve(found_.size());
     for (std::size_t i = 0; i < found_.size(); ++i) {
-      list.push_back(describe(loaded_->api, found_[i], i));
+      list.push_back(cl::describe(loaded_->api, found_[i], i));
     }
     return list;
   }
@@ -714,9 +418,12 @@ class ClPlatform : public Platform {
       throw UnknownDevice("opencl:" + std::to_string(index),
                           "OpenCL sees " + std::to_string(found_.size()));
     }
-    DeviceInfo info = describe(loaded_->api, found_[index], index);
+    DeviceInfo info = cl::describe(loaded_->api, found_[index], index);
     if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
-    return std::make_unique<ClDevice>(loaded_, found_[index], std::move(info));
+    const cl::DeviceId device = found_[index].device;
+    return std::make_unique<ClDevice>(
+        loaded_, device, std::move(info),
+        checked(loaded_->api.clCreateContext, nullptr, 1, &device, nullptr, nullptr));
   }
 
  private:
@@ -731,28 +438,28 @@ std::unique_ptr<Device> open_opencl_device_of(void* queue) {
   const cl::ClApi& api = loaded->api;
   const auto handle = static_cast<cl::CommandQueue>(queue);
   FoundDevice found{};
-  found.device = queue_property<cl::DeviceId>(api, handle, cl::queue_device);
-  found.platform = device_number<cl::Platform>(api, found.device, cl::device_platform);
+  found.device = cl::queue_property<cl::DeviceId>(api, handle, cl::queue_device);
+  found.platform =
+      cl::value_of<cl::Platform>(api.clGetDeviceInfo, found.device, cl::device_platform);
   // A sub-device has no number.
-  const std::vector<FoundDevice> all = find_devices(api);
+  const std::vector<FoundDevice> all = cl::find_devices(api);
   const auto same = std::find_if(all.begin(), all.end(), [&](const FoundDevice& other) {
     return other.device == found.device;
   });
-  DeviceInfo info = describe(api, found, static_cast<std::size_t>(same - all.begin()));
+  DeviceInfo info = cl::describe(api, found, static_cast<std::size_t>(same - all.begin()));
   if (same == all.end()) info.id = "opencl";
   if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
-  const auto context = queue_property<cl::Context>(api, handle, cl::queue_context);
-  return std::make_unique<ClDevice>(std::move(loaded), found, std::move(info), context);
+  const auto context = cl::queue_property<cl::Context>(api, handle, cl::queue_context);
+  check(api.clRetainContext, context);
+  return std::make_unique<ClDevice>(std::move(loaded), found.device, std::move(info), context);
 }
 
 OpenClPlace opencl_place_of(void* queue) {
   const Loaded loaded;
   const auto handle = static_cast<cl::CommandQueue>(queue);
-  return {queue_property<cl::Context>(loaded.api, handle, cl::queue_context),
-          queue_property<cl::DeviceId>(loaded.api, handle, cl::queue_device)};
+  return {cl::queue_property<cl::Context>(loaded.api, handle, cl::queue_context),
+          cl::queue_property<cl::DeviceId>(loaded.api, handle, cl::queue_device)};
 }
-
-bool is_pocl(const DeviceInfo& info) { return names_pocl(info.driver); }
 
 std::unique_ptr<Platform> open_opencl() { return std::make_unique<ClPlatform>(); }
 

@@ -30,7 +30,6 @@ inline constexpr Int mem_object_allocation_failure = -4;
 inline constexpr Int out_of_resources = -5;
 inline constexpr Int out_of_host_memory = -6;
 inline constexpr Int profiling_info_not_available = -7;
-inline constexpr Int build_program_failure = -11;
 inline constexpr Int invalid_buffer_size = -61;
 inline constexpr Int platform_not_found_khr = -1001;
 
@@ -49,7 +48,6 @@ inline constexpr Uint device_endian_little = 0x1026;
 inline constexpr Uint device_available = 0x1027;
 inline constexpr Uint device_compiler_available = 0x1028;
 inline constexpr Uint device_name = 0x102B;
-inline constexpr Uint device_vendor = 0x102C;
 inline constexpr Uint device_platform = 0x1031;
 inline constexpr Uint driver_version = 0x102D;
 inline constexpr Uint device_version = 0x102F;
@@ -151,12 +149,12 @@ using BuildNotify = void (*)(ProgramId, void*);
   X(clFinish, Int, CommandQueue)
 
 struct ClApi {
-#define PARAES_CL_POINTER(name, result, ...) result (*name)(__VA_ARGS__) = nullptr;
-  PARAES_CL_FUNCTIONS(PARAES_CL_POINTER)
-#undef PARAES_CL_POINTER
+#define PARAES_CL_MEMBER(name, result, ...) Call<result(__VA_ARGS__)> name;
+  PARAES_CL_FUNCTIONS(PARAES_CL_MEMBER)
+#undef PARAES_CL_MEMBER
 
   explicit ClApi(const DynamicLibrary& library) {
-#define PARAES_CL_LOAD(name, result, ...) library.require(#name, name);
+#define PARAES_CL_LOAD(name, result, ...) library.load(DynamicLibrary::Need::required, #name, name);
     PARAES_CL_FUNCTIONS(PARAES_CL_LOAD)
 #undef PARAES_CL_LOAD
   }

@@ -13,6 +13,13 @@ std::string bus_address(unsigned domain, unsigned bus, unsigned device, unsigned
   return text.data();
 }
 
+void Queue::try_finish() noexcept {
+  try {
+    finish();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): nothing else can be done
+  }
+}
+
 Memory::~Memory() {
   if (device_ != nullptr) device_->release(handle_);
 }

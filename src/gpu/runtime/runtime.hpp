@@ -12,15 +12,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "paraes/devices.hpp"
+#include "src/core/non_copyable.hpp"
 
 namespace paraes::gpu {
 
@@ -45,8 +44,6 @@ class Memory {
   ~Memory();
   Memory(Memory&& other) noexcept;
   Memory& operator=(Memory&& other) noexcept;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
 
   [[nodiscard]] std::uint64_t handle() const noexcept { return handle_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -60,13 +57,8 @@ class Memory {
 
 // Pinned host memory, whose copies to and from the device overlap with other work. The destructor
 // overwrites it with zeros and frees it.
-class PinnedMemory {
+class PinnedMemory : public Interface {
  public:
-  virtual ~PinnedMemory() = default;
-  PinnedMemory() = default;
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
-
   [[nodiscard]] virtual std::span<std::uint8_t> host() noexcept = 0;
 
   // The same bytes as an argument of kernels, which then access host memory directly. The memory
@@ -84,21 +76,10 @@ class PinnedMemory {
 class Program;
 
 // A kernel of a loaded program.
-class Function {
- public:
-  virtual ~Function() = default;
-  Function() = default;
-  Function(const Function&) = delete;
-  Function& operator=(const Function&) = delete;
-};
+class Function : public Interface {};
 
-class Program {
+class Program : public Interface {
  public:
-  virtual ~Program() = default;
-  Program() = default;
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-
   // Throws DeviceError if the program has no such kernel. Each queue needs its own Function: in
   // OpenCL a kernel object stores its arguments, and threads must not share it.
   [[nodiscard]] virtual std::unique_ptr<Function> function(const char* name) = 0;
@@ -126,27 +107,18 @@ struct Grid {
 };
 
 // A point in a queue's work.
-class Mark {
+class Mark : public Interface {
  public:
-  virtual ~Mark() = default;
-  Mark() = default;
-  Mark(const Mark&) = delete;
-  Mark& operator=(const Mark&) = delete;
-
   // Whether the queue has done all work before this point. Does not wait. Throws the error of that
   // work.
   [[nodiscard]] virtual bool passed() const = 0;
 };
 
 // Executes work in order. Calls may return before the work is done; finish() or a later call throws
-// the errors of the work itself.
-class Queue {
+// the errors of the work itself. The destructor waits for the work, unless the queue is the
+// caller's.
+class Queue : public Interface {
  public:
-  virtual ~Queue() = default;  // waits for the work, unless the queue is the caller's
-  Queue() = default;
-  Queue(const Queue&) = delete;
-  Queue& operator=(const Queue&) = delete;
-
   // Host memory must stay valid until the copy completes.
   virtual void upload(const Memory& to, std::size_t offset, const void* from,
                       std::size_t bytes) = 0;
@@ -173,15 +145,12 @@ class Queue {
   [[nodiscard]] virtual bool is_captured() { return false; }
 
   virtual void finish() = 0;  // waits until all work is done
+  // The same for destructors. If it fails, the device is lost, and its memory with it.
+  void try_finish() noexcept;
 };
 
-class Device {
+class Device : public Interface {
  public:
-  virtual ~Device() = default;
-  Device() = default;
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
-
   [[nodiscard]] virtual const DeviceInfo& info() const noexcept = 0;
   // An estimate of how much memory allocate() can provide.
   [[nodiscard]] virtual std::uint64_t free_bytes() = 0;
@@ -215,13 +184,8 @@ class Device {
 };
 
 // A runtime on this machine, and the devices that it finds.
-class Platform {
+class Platform : public Interface {
  public:
-  virtual ~Platform() = default;
-  Platform() = default;
-  Platform(const Platform&) = delete;
-  Platform& operator=(const Platform&) = delete;
-
   // Without their compilers in CUDA and HIP, which are separate libraries: see describe_compiler().
   [[nodiscard]] virtual std::vector<DeviceInfo> devices() = 0;
   // Sets the name of the device's compiler, or the reason why there is none. Opens the compiler.
@@ -234,13 +198,8 @@ using CheckBinary = std::function<void(const Binary&)>;
 
 // A run-time compiler that needs no device: NVRTC, hipRTC. If several are installed, it tries one
 // after the other until one knows the target and compiles the program.
-class Compiler {
+class Compiler : public Interface {
  public:
-  virtual ~Compiler() = default;
-  Compiler() = default;
-  Compiler(const Compiler&) = delete;
-  Compiler& operator=(const Compiler&) = delete;
-
   // With the version of the first one: "NVRTC 12.9".
   [[nodiscard]] virtual std::string name() const = 0;
   // target: "sm_90", "gfx90a", … Throws InvalidArgument if no compiler knows the target,

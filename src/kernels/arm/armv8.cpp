@@ -69,29 +69,8 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-const Kernel armv8_kernel = {
-    .name = "armv8",
-    .variant = "",
-    .needs = CpuFeatureSet(CpuFeature::asimd, CpuFeature::aes, CpuFeature::pmull),
-    .timing = Timing::constant,
-    .expand = armv8::expand,
-    .ecb_encrypt = armv8::ecb<true>,
-    .ecb_decrypt = armv8::ecb<false>,
-    .cbc_encrypt = armv8::cbc_encrypt,
-    .cbc_decrypt = armv8::cbc_decrypt,
-    .ctr = armv8::ctr,
-    .ctr_nontemporal = nullptr,
-    .xts_tweaks = armv8::xts_tweaks,
-    .xts_encrypt = armv8::xts<true>,
-    .xts_decrypt = armv8::xts<false>,
-    .ghash_init = armv8::ghash_init,
-    .ghash = armv8::ghash,
-    .gcm_encrypt = armv8::gcm<true>,
-    .gcm_decrypt = armv8::gcm<false>,
-    .gcm_seal = armv8::gcm_seal,
-    .gcm_open = armv8::gcm_open,
-    .gcm_seal_many = armv8::gcm_seal_many,
-    .gcm_open_many = armv8::gcm_open_many,
-};
+constinit const Kernel armv8_kernel =
+    armv8::make_row("armv8", CpuFeatureSet(CpuFeature::asimd, CpuFeature::aes, CpuFeature::pmull),
+                    armv8::expand, armv8::cbc_encrypt);
 
 }  // namespace paraes

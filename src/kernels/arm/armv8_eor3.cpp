@@ -28,29 +28,9 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-const Kernel armv8_eor3_kernel = {
-    .name = "armv8-eor3",
-    .variant = "",
-    .needs = CpuFeatureSet(CpuFeature::asimd, CpuFeature::aes, CpuFeature::pmull, CpuFeature::sha3),
-    .timing = Timing::constant,
-    .expand = armv8::expand,
-    .ecb_encrypt = armv8_eor3::ecb<true>,
-    .ecb_decrypt = armv8_eor3::ecb<false>,
-    .cbc_encrypt = armv8::cbc_encrypt,
-    .cbc_decrypt = armv8_eor3::cbc_decrypt,
-    .ctr = armv8_eor3::ctr,
-    .ctr_nontemporal = nullptr,
-    .xts_tweaks = armv8_eor3::xts_tweaks,
-    .xts_encrypt = armv8_eor3::xts<true>,
-    .xts_decrypt = armv8_eor3::xts<false>,
-    .ghash_init = armv8_eor3::ghash_init,
-    .ghash = armv8_eor3::ghash,
-    .gcm_encrypt = armv8_eor3::gcm<true>,
-    .gcm_decrypt = armv8_eor3::gcm<false>,
-    .gcm_seal = armv8_eor3::gcm_seal,
-    .gcm_open = armv8_eor3::gcm_open,
-    .gcm_seal_many = armv8_eor3::gcm_seal_many,
-    .gcm_open_many = armv8_eor3::gcm_open_many,
-};
+constinit const Kernel armv8_eor3_kernel = armv8_eor3::make_row(
+    "armv8-eor3",
+    CpuFeatureSet(CpuFeature::asimd, CpuFeature::aes, CpuFeature::pmull, CpuFeature::sha3),
+    armv8::expand, armv8::cbc_encrypt);
 
 }  // namespace paraes

@@ -100,26 +100,8 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-const Kernel bitslice_avx2_kernel = {
-    .name = "bitslice",
-    .variant = "avx2",
-    .needs = CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::avx, CpuFeature::avx2),
-    .timing = Timing::constant,
-    .expand = bitslice::expand,
-    .ecb_encrypt = bitslice_avx2::ecb<true>,
-    .ecb_decrypt = bitslice_avx2::ecb<false>,
-    .cbc_encrypt = bitslice::cbc_encrypt,
-    .cbc_decrypt = bitslice_avx2::cbc_decrypt,
-    .ctr = bitslice_avx2::ctr,
-    .ctr_nontemporal = nullptr,
-    .xts_encrypt = bitslice_avx2::xts<true>,
-    .xts_decrypt = bitslice_avx2::xts<false>,
-    .ghash_init = ghash_portable_init,
-    .ghash = ghash_portable,
-    .gcm_encrypt = nullptr,
-    .gcm_decrypt = nullptr,
-    .gcm_seal = nullptr,
-    .gcm_open = nullptr,
-};
+constinit const Kernel bitslice_avx2_kernel = bitslice_avx2::make_row(
+    "avx2", CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::avx, CpuFeature::avx2),
+    bitslice::expand, ghash_portable_init, ghash_portable);
 
 }  // namespace paraes

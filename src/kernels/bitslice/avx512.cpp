@@ -128,27 +128,10 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-const Kernel bitslice_avx512_kernel = {
-    .name = "bitslice",
-    .variant = "avx512",
-    .needs = CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::avx, CpuFeature::avx2,
-                           CpuFeature::avx512f, CpuFeature::avx512bw, CpuFeature::avx512vbmi2),
-    .timing = Timing::constant,
-    .expand = bitslice::expand,
-    .ecb_encrypt = bitslice_avx512::ecb<true>,
-    .ecb_decrypt = bitslice_avx512::ecb<false>,
-    .cbc_encrypt = bitslice::cbc_encrypt,
-    .cbc_decrypt = bitslice_avx512::cbc_decrypt,
-    .ctr = bitslice_avx512::ctr,
-    .ctr_nontemporal = nullptr,
-    .xts_encrypt = bitslice_avx512::xts<true>,
-    .xts_decrypt = bitslice_avx512::xts<false>,
-    .ghash_init = ghash_portable_init,
-    .ghash = ghash_portable,
-    .gcm_encrypt = nullptr,
-    .gcm_decrypt = nullptr,
-    .gcm_seal = nullptr,
-    .gcm_open = nullptr,
-};
+constinit const Kernel bitslice_avx512_kernel = bitslice_avx512::make_row(
+    "avx512",
+    CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::avx, CpuFeature::avx2,
+                  CpuFeature::avx512f, CpuFeature::avx512bw, CpuFeature::avx512vbmi2),
+    bitslice::expand, ghash_portable_init, ghash_portable);
 
 }  // namespace paraes

@@ -94,26 +94,7 @@ void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) 
 
 namespace paraes {
 
-const Kernel bitslice_neon_kernel = {
-    .name = "bitslice",
-    .variant = "neon",
-    .needs = CpuFeatureSet(CpuFeature::asimd),
-    .timing = Timing::constant,
-    .expand = bitslice_neon::expand,
-    .ecb_encrypt = bitslice_neon::ecb<true>,
-    .ecb_decrypt = bitslice_neon::ecb<false>,
-    .cbc_encrypt = bitslice::cbc_encrypt,
-    .cbc_decrypt = bitslice_neon::cbc_decrypt,
-    .ctr = bitslice_neon::ctr,
-    .ctr_nontemporal = nullptr,
-    .xts_encrypt = bitslice_neon::xts<true>,
-    .xts_decrypt = bitslice_neon::xts<false>,
-    .ghash_init = ghash_p8_init,
-    .ghash = ghash_p8,
-    .gcm_encrypt = nullptr,
-    .gcm_decrypt = nullptr,
-    .gcm_seal = nullptr,
-    .gcm_open = nullptr,
-};
+constinit const Kernel bitslice_neon_kernel = bitslice_neon::make_row(
+    "neon", CpuFeatureSet(CpuFeature::asimd), bitslice_neon::expand, ghash_p8_init, ghash_p8);
 
 }  // namespace paraes

@@ -127,26 +127,7 @@ void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std:
 
 namespace paraes {
 
-const Kernel bitslice_kernel = {
-    .name = "bitslice",
-    .variant = "portable",
-    .needs = CpuFeatureSet(),
-    .timing = Timing::constant,
-    .expand = bitslice::expand,
-    .ecb_encrypt = bitslice::ecb<true>,
-    .ecb_decrypt = bitslice::ecb<false>,
-    .cbc_encrypt = bitslice::cbc_encrypt,
-    .cbc_decrypt = bitslice::cbc_decrypt,
-    .ctr = bitslice::ctr,
-    .ctr_nontemporal = nullptr,
-    .xts_encrypt = bitslice::xts<true>,
-    .xts_decrypt = bitslice::xts<false>,
-    .ghash_init = ghash_portable_init,
-    .ghash = ghash_portable,
-    .gcm_encrypt = nullptr,
-    .gcm_decrypt = nullptr,
-    .gcm_seal = nullptr,
-    .gcm_open = nullptr,
-};
+constinit const Kernel bitslice_kernel = bitslice::make_row(
+    "portable", CpuFeatureSet(), bitslice::expand, ghash_portable_init, ghash_portable);
 
 }  // namespace paraes

@@ -154,8 +154,6 @@ bool gcm_open(const KeySchedule& schedule, const GhashKey&, const GcmMessage& me
 
 const Kernel openssl_kernel = {
     .name = "openssl",
-    .variant = "",
-    .needs = CpuFeatureSet(),
     .timing = Timing::library,
     .expand = expand,
     .ecb_encrypt = ecb_blocks<1>,
@@ -163,15 +161,10 @@ const Kernel openssl_kernel = {
     .cbc_encrypt = cbc_encrypt,
     .cbc_decrypt = cbc_decrypt,
     .ctr = ctr_blocks,
-    .ctr_nontemporal = nullptr,
-    // Composed from ECB: EVP's XTS needs both keys, and processes one data unit per call.
-    .xts_encrypt = nullptr,
-    .xts_decrypt = nullptr,
+    // XTS is composed from ECB: EVP's needs both keys, and processes one data unit per call.
     // EVP has no GHASH. The portable one is for messages that gcm_seal and gcm_open cannot process.
     .ghash_init = ghash_portable_init,
     .ghash = ghash_portable,
-    .gcm_encrypt = nullptr,
-    .gcm_decrypt = nullptr,
     .gcm_seal = gcm_seal,
     .gcm_open = gcm_open,
 };

@@ -158,26 +158,7 @@ void ghash(const GhashKey& key, std::uint8_t state[16], const std::uint8_t* data
 
 }  // namespace
 
-const Kernel ttable_kernel = {
-    .name = "ttable",
-    .variant = "",
-    .needs = CpuFeatureSet(),
-    .timing = Timing::leaky,
-    .expand = expand,
-    .ecb_encrypt = block_modes::ecb<encrypt_block>,
-    .ecb_decrypt = block_modes::ecb<decrypt_block>,
-    .cbc_encrypt = block_modes::cbc_encrypt<encrypt_block>,
-    .cbc_decrypt = block_modes::cbc_decrypt<decrypt_block>,
-    .ctr = block_modes::ctr<encrypt_block>,
-    .ctr_nontemporal = nullptr,
-    .xts_encrypt = block_modes::xts<encrypt_block>,
-    .xts_decrypt = block_modes::xts<decrypt_block>,
-    .ghash_init = ghash_init,
-    .ghash = ghash,
-    .gcm_encrypt = nullptr,
-    .gcm_decrypt = nullptr,
-    .gcm_seal = nullptr,
-    .gcm_open = nullptr,
-};
+constinit const Kernel ttable_kernel =
+    block_modes::make_row<encrypt_block, decrypt_block>("ttable", expand, ghash_init, ghash);
 
 }  // namespace paraes

@@ -90,37 +90,9 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-const Kernel aesni_kernel = {
-    .name = "aesni",
-    .variant = "",
-    .needs =
-        CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq),
-    .timing = Timing::constant,
-    .expand = aesni::expand,
-    .ecb_encrypt = aesni::ecb<true>,
-    .ecb_decrypt = aesni::ecb<false>,
-    .cbc_encrypt = aesni::cbc_encrypt,
-    .cbc_decrypt = aesni::cbc_decrypt,
-    .ctr = aesni::ctr,
-    .ctr_nontemporal = aesni::ctr_nontemporal,
-    .ecb_encrypt_nontemporal = aesni::ecb_nontemporal<true>,
-    .ecb_decrypt_nontemporal = aesni::ecb_nontemporal<false>,
-    .cbc_decrypt_nontemporal = aesni::cbc_decrypt_nontemporal,
-    .xts_encrypt_nontemporal = aesni::xts_nontemporal<true>,
-    .xts_decrypt_nontemporal = aesni::xts_nontemporal<false>,
-    .xts_tweaks = aesni::xts_tweaks,
-    .xts_encrypt = aesni::xts<true>,
-    .xts_decrypt = aesni::xts<false>,
-    .ghash_init = aesni::ghash_init,
-    .ghash = aesni::ghash,
-    .gcm_encrypt = aesni::gcm<true>,
-    .gcm_decrypt = aesni::gcm<false>,
-    .gcm_encrypt_nontemporal = aesni::gcm_nontemporal<true>,
-    .gcm_decrypt_nontemporal = aesni::gcm_nontemporal<false>,
-    .gcm_seal = aesni::gcm_seal,
-    .gcm_open = aesni::gcm_open,
-    .gcm_seal_many = aesni::gcm_seal_many,
-    .gcm_open_many = aesni::gcm_open_many,
-};
+constinit const Kernel aesni_kernel = aesni::with_nontemporal_stores(aesni::make_row(
+    "aesni",
+    CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq),
+    aesni::expand, aesni::cbc_encrypt));
 
 }  // namespace paraes

@@ -3,6 +3,7 @@
 #include <cpuid.h>
 
 #include <initializer_list>
+#include <optional>
 
 #include "src/kernels/cpu_features.hpp"
 
@@ -27,6 +28,20 @@ constexpr CpuFeatureRow rows[cpu_feature_count] = {
     {avx512vbmi2, "avx512_vbmi2", CpuFeatureSet(avx512bw)},
 };
 
+struct Registers {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+};
+
+// What CPUID reports for a leaf, if it has that.
+std::optional<Registers> cpuid(unsigned leaf) {
+  Registers r;
+  if (__get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d) == 0) return std::nullopt;
+  return r;
+}
+
 // The printable characters in the bytes of CPUID's registers.
 std::string text_of(std::initializer_list<unsigned> registers) {
   std::string text;
@@ -47,11 +62,8 @@ std::uint64_t xgetbv0() {
 }
 
 std::string vendor() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid(0, &a, &b, &c, &d) == 0 ? "" : text_of({b, d, c});
+  const auto leaf = cpuid(0);
+  return leaf ? text_of({leaf->b, leaf->d, leaf->c}) : "";
 }
 
 bool find_intel_with_avx512() noexcept {
@@ -69,37 +81,35 @@ std::span<const CpuFeatureRow> cpu_feature_rows() { return rows; }
 
 CpuFeatureSet reported_cpu_features() {
   CpuFeatureSet set;
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return set;
+  const auto first = cpuid(1);
+  if (!first) return set;
   const auto when = [&set](unsigned word, unsigned bit, CpuFeature feature) {
     if (((word >> bit) & 1U) != 0) set.add(feature);
   };
-  when(c, 1, pclmulqdq);
-  when(c, 9, ssse3);
-  when(c, 19, sse41);
-  when(c, 25, aes);
+  when(first->c, 1, pclmulqdq);
+  when(first->c, 9, ssse3);
+  when(first->c, 19, sse41);
+  when(first->c, 25, aes);
   // XCR0: bits 1 and 2 are the xmm and ymm state, bits 5 to 7 the opmask and zmm state. The
   // register can be read only with OSXSAVE.
-  const bool osxsave = ((c >> 27) & 1U) != 0;
+  const bool osxsave = ((first->c >> 27) & 1U) != 0;
   const std::uint64_t xcr0 = osxsave ? xgetbv0() : 0;
   const bool ymm = (xcr0 & 0x06U) == 0x06U;
   const bool zmm = (xcr0 & 0xe6U) == 0xe6U;
-  if (ymm) when(c, 28, avx);
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return set;
+  if (ymm) when(first->c, 28, avx);
+  const auto extended = cpuid(7);
+  if (!extended) return set;
   if (ymm) {
-    when(b, 5, avx2);
-    when(c, 9, vaes);
-    when(c, 10, vpclmulqdq);
+    when(extended->b, 5, avx2);
+    when(extended->c, 9, vaes);
+    when(extended->c, 10, vpclmulqdq);
   }
   if (zmm) {
-    when(b, 16, avx512f);
-    when(b, 17, avx512dq);
-    when(b, 30, avx512bw);
-    when(b, 31, avx512vl);
-    when(c, 6, avx512vbmi2);
+    when(extended->b, 16, avx512f);
+    when(extended->b, 17, avx512dq);
+    when(extended->b, 30, avx512bw);
+    when(extended->b, 31, avx512vl);
+    when(extended->c, 6, avx512vbmi2);
   }
   return set;
 }
@@ -121,28 +131,24 @@ std::string reported_cpu_model() {
 }
 
 std::string reported_cpu_id() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return "";
-  unsigned family = a >> 8 & 0xfU;
-  unsigned model = a >> 4 & 0xfU;
-  if (family == 0x6 || family == 0xf) model += (a >> 16 & 0xfU) << 4;
-  if (family == 0xf) family += a >> 20 & 0xffU;
+  const auto leaf = cpuid(1);
+  if (!leaf) return "";
+  unsigned family = leaf->a >> 8 & 0xfU;
+  unsigned model = leaf->a >> 4 & 0xfU;
+  if (family == 0x6 || family == 0xf) model += (leaf->a >> 16 & 0xfU) << 4;
+  if (family == 0xf) family += leaf->a >> 20 & 0xffU;
   return vendor() + " family " + std::to_string(family) + " model " + std::to_string(model) +
-         " stepping " + std::to_string(a & 0xfU);
+         " stepping " + std::to_string(leaf->a & 0xfU);
 }
 
 std::string reported_hypervisor() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return "";
-  if (c >> 31 == 0) return "none";
-  __cpuid(0x40000000U, a, b, c, d);  // not __get_cpuid, which knows no leaves of hypervisors
-  const std::string name = text_of({b, c, d});
+  const auto leaf = cpuid(1);
+  if (!leaf) return "";
+  if (leaf->c >> 31 == 0) return "none";
+  Registers r;
+  __cpuid(0x40000000U, r.a, r.b, r.c,
+          r.d);  // not __get_cpuid, which knows no leaves of hypervisors
+  const std::string name = text_of({r.b, r.c, r.d});
   return name.empty() ? "unnamed" : name;
 }
 

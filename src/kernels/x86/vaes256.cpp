@@ -148,38 +148,10 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-const Kernel vaes256_kernel = {
-    .name = "vaes256",
-    .variant = "",
-    .needs =
-        CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq,
-                      CpuFeature::avx, CpuFeature::avx2, CpuFeature::vaes, CpuFeature::vpclmulqdq),
-    .timing = Timing::constant,
-    .expand = aesni::expand,
-    .ecb_encrypt = vaes256::ecb<true>,
-    .ecb_decrypt = vaes256::ecb<false>,
-    .cbc_encrypt = aesni::cbc_encrypt,
-    .cbc_decrypt = vaes256::cbc_decrypt,
-    .ctr = vaes256::ctr,
-    .ctr_nontemporal = vaes256::ctr_nontemporal,
-    .ecb_encrypt_nontemporal = vaes256::ecb_nontemporal<true>,
-    .ecb_decrypt_nontemporal = vaes256::ecb_nontemporal<false>,
-    .cbc_decrypt_nontemporal = vaes256::cbc_decrypt_nontemporal,
-    .xts_encrypt_nontemporal = vaes256::xts_nontemporal<true>,
-    .xts_decrypt_nontemporal = vaes256::xts_nontemporal<false>,
-    .xts_tweaks = vaes256::xts_tweaks,
-    .xts_encrypt = vaes256::xts<true>,
-    .xts_decrypt = vaes256::xts<false>,
-    .ghash_init = vaes256::ghash_init,
-    .ghash = vaes256::ghash,
-    .gcm_encrypt = vaes256::gcm<true>,
-    .gcm_decrypt = vaes256::gcm<false>,
-    .gcm_encrypt_nontemporal = vaes256::gcm_nontemporal<true>,
-    .gcm_decrypt_nontemporal = vaes256::gcm_nontemporal<false>,
-    .gcm_seal = vaes256::gcm_seal,
-    .gcm_open = vaes256::gcm_open,
-    .gcm_seal_many = vaes256::gcm_seal_many,
-    .gcm_open_many = vaes256::gcm_open_many,
-};
+constinit const Kernel vaes256_kernel = vaes256::with_nontemporal_stores(vaes256::make_row(
+    "vaes256",
+    CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq,
+                  CpuFeature::avx, CpuFeature::avx2, CpuFeature::vaes, CpuFeature::vpclmulqdq),
+    aesni::expand, aesni::cbc_encrypt));
 
 }  // namespace paraes

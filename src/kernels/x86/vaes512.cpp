@@ -155,39 +155,12 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-const Kernel vaes512_kernel = {
-    .name = "vaes512",
-    .variant = "",
-    .needs = CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes,
-                           CpuFeature::pclmulqdq, CpuFeature::avx, CpuFeature::avx2,
-                           CpuFeature::vaes, CpuFeature::vpclmulqdq, CpuFeature::avx512f,
-                           CpuFeature::avx512dq, CpuFeature::avx512bw, CpuFeature::avx512vl),
-    .timing = Timing::constant,
-    .expand = aesni::expand,
-    .ecb_encrypt = vaes512::ecb<true>,
-    .ecb_decrypt = vaes512::ecb<false>,
-    .cbc_encrypt = aesni::cbc_encrypt,
-    .cbc_decrypt = vaes512::cbc_decrypt,
-    .ctr = vaes512::ctr,
-    .ctr_nontemporal = vaes512::ctr_nontemporal,
-    .ecb_encrypt_nontemporal = vaes512::ecb_nontemporal<true>,
-    .ecb_decrypt_nontemporal = vaes512::ecb_nontemporal<false>,
-    .cbc_decrypt_nontemporal = vaes512::cbc_decrypt_nontemporal,
-    .xts_encrypt_nontemporal = vaes512::xts_nontemporal<true>,
-    .xts_decrypt_nontemporal = vaes512::xts_nontemporal<false>,
-    .xts_tweaks = vaes512::xts_tweaks,
-    .xts_encrypt = vaes512::xts<true>,
-    .xts_decrypt = vaes512::xts<false>,
-    .ghash_init = vaes512::ghash_init,
-    .ghash = vaes512::ghash,
-    .gcm_encrypt = vaes512::gcm<true>,
-    .gcm_decrypt = vaes512::gcm<false>,
-    .gcm_encrypt_nontemporal = vaes512::gcm_nontemporal<true>,
-    .gcm_decrypt_nontemporal = vaes512::gcm_nontemporal<false>,
-    .gcm_seal = vaes512::gcm_seal,
-    .gcm_open = vaes512::gcm_open,
-    .gcm_seal_many = vaes512::gcm_seal_many,
-    .gcm_open_many = vaes512::gcm_open_many,
-};
+constinit const Kernel vaes512_kernel = vaes512::with_nontemporal_stores(vaes512::make_row(
+    "vaes512",
+    CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq,
+                  CpuFeature::avx, CpuFeature::avx2, CpuFeature::vaes, CpuFeature::vpclmulqdq,
+                  CpuFeature::avx512f, CpuFeature::avx512dq, CpuFeature::avx512bw,
+                  CpuFeature::avx512vl),
+    aesni::expand, aesni::cbc_encrypt));
 
 }  // namespace paraes

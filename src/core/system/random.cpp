@@ -1,20 +1,23 @@
 #include "src/core/system/random.hpp"
 
 #include <sys/random.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
 namespace paraes::system {
 
+// POSIX.1-2024. On Linux it calls getrandom(2).
 int draw_random(void* out, std::size_t bytes) noexcept {
+  constexpr std::size_t most = 256;  // POSIX.1-2024: GETENTROPY_MAX
   auto* next = static_cast<std::uint8_t*>(out);
   while (bytes > 0) {
-    const ssize_t n = getrandom(next, bytes, 0);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
+    const std::size_t n = std::min(bytes, most);
+    if (getentropy(next, n) != 0) return errno;
     next += n;
-    bytes -= static_cast<std::size_t>(n);
+    bytes -= n;
   }
   return 0;
 }
