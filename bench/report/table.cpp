@@ -197,6 +197,7 @@ std::string versions_text(const std::vector<std::string>& rivals) {
 // The values of the columns, and the kernel or rival.
 std::vector<std::string> cells_of(const std::vector<Column>& columns, const Row& row) {
   std::vector<std::string> cells;
+  cells.reserve(columns.size() + 1);
   for (const Column& column : columns) cells.push_back(column.text(row));
   cells.push_back(row.rival.empty() ? row.kernel : "(" + row.rival + ")");
   return cells;

@@ -114,7 +114,8 @@ void require_kernel(const std::string& name, bool on_gpu) {
 }
 
 std::vector<std::uint64_t> sizes_or(const Axes& axes, std::vector<std::uint64_t> defaults) {
-  return axes.sizes.empty() ? std::move(defaults) : axes.sizes;
+  if (axes.sizes.empty()) return defaults;
+  return axes.sizes;
 }
 
 std::vector<GpuProgram> gpu_programs(const Axes& axes) {

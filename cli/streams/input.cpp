@@ -107,8 +107,8 @@ Input open_named_input(const std::string& path, std::string_view name, int flags
                        const std::function<int(int flags)>& open_file,
                        const InputOptions& options) {
   Opened opened = open_unless_descriptor(path, flags, open_file);
-  return opened.number ? descriptor_input(*opened.number, name, options)
-                       : open_file_input(std::move(opened.descriptor), name, options);
+  if (opened.number) return descriptor_input(*opened.number, name, options);
+  return open_file_input(std::move(opened.descriptor), name, options);
 }
 
 Input open_input(const std::string& path, std::string_view name) {

@@ -25,7 +25,8 @@ struct PoolOptions {
   std::size_t launch_bytes = std::size_t{4} << 20;
   VariantOptions variant = {};
 
-  auto operator<=>(const PoolOptions&) const = default;
+  // clang-tidy takes its comparison with 0 for a pointer.
+  auto operator<=>(const PoolOptions&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // Sets what `tuning` does not leave open. Throws InvalidArgument for numbers that are out of range.

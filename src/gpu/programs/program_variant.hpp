@@ -39,7 +39,8 @@ struct VariantOptions {
   unsigned groups_per_unit = 0;  // CUDA and HIP
   std::optional<bool> tensor_hash = std::nullopt;  // see GpuTuning
 
-  auto operator<=>(const VariantOptions&) const = default;
+  // clang-tidy takes its comparison with 0 for a pointer.
+  auto operator<=>(const VariantOptions&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // The largest groups that CUDA and HIP have.
