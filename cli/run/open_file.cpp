@@ -76,7 +76,7 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
       input_(open_input(job.input, run.plan.verb != Verb::verify,
                         run.plan.verb == Verb::rekey ? Waits::no : Waits::yes)),
       version_(input_.status) {
-  run.files.check_input(input_.status, job.input.shown);
+  run.files.check_input(input_.status, input_name(job.input.shown));
   if (run.plan.verb != Verb::verify) {
     destination_ = choose_destination(run, job, input_, outcome.report.output);
     if (run.plan.removes && !is_up_to_date()) check_removable(job.input, input_, destination_);
