@@ -9,9 +9,9 @@ std::string SecretSources::flag(std::string_view name) const {
 }
 
 std::vector<std::string> SecretSources::given(SecretKind kind) const {
-  std::vector<std::string> flags;
+  std::vector<std::string> found;
   const auto add = [&](bool is_given, std::string_view name) {
-    if (is_given) flags.push_back(flag(name));
+    if (is_given) found.push_back(flag(name));
   };
   switch (kind) {
     case SecretKind::key:
@@ -32,7 +32,7 @@ std::vector<std::string> SecretSources::given(SecretKind kind) const {
       add(!identities.empty(), "identity");
       break;
   }
-  return flags;
+  return found;
 }
 
 std::vector<std::string> SecretSources::given() const {

@@ -27,6 +27,9 @@ class OutputNames {
         outlines_(SameOutlines(files, folder_outlines_, verb),
                   SameOutlines(files, folder_outlines_, verb)) {}
 
+  OutputNames(const OutputNames&) = delete;
+  OutputNames& operator=(const OutputNames&) = delete;
+
   // The next folder of the list has its outputs in the folder `shown`.
   void add_folder(std::string shown);
   // Adds the output of a file. Returns false if another file has the same.

@@ -128,16 +128,16 @@ bool write_lines(std::FILE* stream, std::string_view lines) {
   const std::lock_guard lock(output_mutex);
   const int own = fileno(stream);
   const int drawn = drawn_on;
-  const char* const waiting = own == STDERR_FILENO ? prompt.load() : nullptr;
+  const char* const asked = own == STDERR_FILENO ? prompt.load() : nullptr;
   std::string text;
-  if ((drawn >= 0 && drawn == own) || waiting != nullptr) {
+  if ((drawn >= 0 && drawn == own) || asked != nullptr) {
     drawn_on = -1;
     text = erase;
   } else if (drawn >= 0 && (isatty(own) != 0 || same_file(drawn, own))) {
     remove_line();
   }
   text += lines;
-  if (waiting != nullptr) text += waiting;
+  if (asked != nullptr) text += asked;
   errno = 0;
   return std::fwrite(text.data(), 1, text.size(), stream) == text.size() &&
          std::fflush(stream) == 0;
@@ -145,13 +145,13 @@ bool write_lines(std::FILE* stream, std::string_view lines) {
 
 void write_in_handler(std::string_view line) noexcept {
   if (!takes_output(STDERR_FILENO)) return;
-  const char* const waiting = line.empty() ? nullptr : prompt.load();
+  const char* const asked = line.empty() ? nullptr : prompt.load();
   const bool drawn = drawn_on.exchange(-1) >= 0;
   std::array<char, 300> text{};
   std::size_t used = 0;
   for (std::string_view part :
-       {drawn || waiting != nullptr ? erase : std::string_view(), line,
-        waiting != nullptr ? std::string_view(waiting) : std::string_view()}) {
+       {drawn || asked != nullptr ? erase : std::string_view(), line,
+        asked != nullptr ? std::string_view(asked) : std::string_view()}) {
     part = part.substr(0, text.size() - used);
     std::copy(part.begin(), part.end(), text.begin() + used);
     used += part.size();

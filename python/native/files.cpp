@@ -93,10 +93,9 @@ std::string default_output(const std::string& input, Direction direction) {
 }
 
 // Authenticates a whole file, and writes its plaintext to `sink` if there is one.
-std::uint64_t open_file(FileCall& call, FileSource& source, std::unique_ptr<Message>& message,
-                        Sink* sink) {
-  message =
-      std::make_unique<Message>(call.secrets.open_header(source).parts, execution_of(call.where));
+std::uint64_t open_file(FileCall& call, const Execution& execution, FileSource& source,
+                        std::unique_ptr<Message>& message, Sink* sink) {
+  message = std::make_unique<Message>(call.secrets.open_header(source).parts, execution);
   call.task.set_total(message->layout().extent_of(source.size()).plain_bytes);
   OpenOptions open;
   static_cast<TransferOptions&>(open) = call.transfer();
@@ -119,18 +118,19 @@ Result crypt_file(nb::handle source_path, nb::handle target_path, bool overwrite
     OpenedFile input = open_for_reading(path, call.secrets, false);
     FileSource source = regular_source(input);
     const OutputOptions output = {.overwrite = overwrite, .keep_mode = encrypts, .input = &input};
+    const Execution execution = execution_of(call.where);
     if (encrypts) {
       call.task.set_total(source.size());
       // Refuses the output before a passphrase takes its time, or age asks for something.
       auto sink = create(target, call.secrets, output);
-      message = std::make_unique<Message>(call.secrets.new_message(), execution_of(call.where));
+      message = std::make_unique<Message>(call.secrets.new_message(), execution);
       bytes = seal_message(source, *message, *sink, call.transfer()).plain_bytes;
       commit(*sink, target, call.secrets, output);
       return;
     }
     blaming_changes(source, [&] {
       auto sink = create(target, call.secrets, output);
-      bytes = open_file(call, source, message, sink.get());
+      bytes = open_file(call, execution, source, message, sink.get());
       commit(*sink, target, call.secrets, output);
     });
   });
@@ -148,7 +148,9 @@ Result verify_file(nb::handle source_path, const Options& options) {
   call.task.run([&] {
     OpenedFile input = open_for_reading(path, call.secrets, false);
     FileSource source = regular_source(input);
-    blaming_changes(source, [&] { bytes = open_file(call, source, message, nullptr); });
+    blaming_changes(source, [&] {
+      bytes = open_file(call, execution_of(call.where), source, message, nullptr);
+    });
   });
   call.task.call_progress();
   return result_of(path, bytes, &message->cipher());
