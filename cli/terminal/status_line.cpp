@@ -149,9 +149,8 @@ void write_in_handler(std::string_view line) noexcept {
   const bool drawn = drawn_on.exchange(-1) >= 0;
   std::array<char, 300> text{};
   std::size_t used = 0;
-  for (std::string_view part :
-       {drawn || asked != nullptr ? erase : std::string_view(), line,
-        asked != nullptr ? std::string_view(asked) : std::string_view()}) {
+  for (std::string_view part : {drawn || asked != nullptr ? erase : std::string_view(), line,
+                                asked != nullptr ? std::string_view(asked) : std::string_view()}) {
     part = part.substr(0, text.size() - used);
     std::copy(part.begin(), part.end(), text.begin() + used);
     used += part.size();
