@@ -224,6 +224,7 @@ class MpiExecutable {
   int crypt_as_root(const cli::CryptOptions& given) {
     return run_as_root([&](OtherRanks others) {
       const Distribution distribution = parse_distribution(flags_.distribute);
+      cli::begin_run();
       cli::Reporting reporting;
       std::optional<cli::Plan> plan;
       try {

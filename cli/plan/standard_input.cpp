@@ -125,7 +125,6 @@ StandardInput plan_standard_input(const CryptOptions& options,
     throw InvalidArgument(why_none(options));
   }
   StandardInput plan;
-  plan.is_input = inputs.size() == 1 && inputs[0] == "-";
   plan.is_data = reads_data(inputs, false);
   for (const SecretSources* sources : {&options.keys, &options.to}) {
     check_file_names(*sources, "recipients-file", sources->recipients_files, plan.is_data);

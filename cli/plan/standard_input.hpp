@@ -14,7 +14,6 @@ namespace paraes::cli {
 [[nodiscard]] std::vector<std::string> inputs_of(const CryptOptions& options, bool is_terminal);
 
 struct StandardInput {
-  bool is_input = false;  // it is the one input, "-"
   bool is_data = false;   // an input is standard input, as far as its name tells
   bool is_taken = false;  // the data or a secret is read from it, whatever name it has there
 };

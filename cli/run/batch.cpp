@@ -193,9 +193,12 @@ int refuse_run(const Reporting& reporting, const std::exception& error) {
   return report.exit;
 }
 
-int run_batch(Plan plan, Distributor* distributor) {
+void begin_run() {
   Progress::listen();
   remember_umask();
+}
+
+int run_batch(Plan plan, Distributor* distributor) {
   std::optional<Batch> batch;
   Found found;
   try {

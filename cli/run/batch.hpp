@@ -8,6 +8,10 @@
 
 namespace paraes::cli {
 
+// Call it before make_plan: opening a driver for the plan takes a while, in which SIGUSR1 may come,
+// and starts threads, before which the umask must be remembered.
+void begin_run();
+
 // Carries out the plan on all inputs, reports the results and returns the exit status. A
 // `distributor` that is not null transfers the messages, except those of small files when there are
 // several inputs.

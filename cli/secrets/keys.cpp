@@ -6,18 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <initializer_list>
-#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "cli/arguments/arguments.hpp"
 #include "cli/arguments/key_hex.hpp"
 #include "cli/secrets/secret_command.hpp"
 #include "cli/streams/input.hpp"
@@ -25,7 +20,6 @@
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "paraes/recipients.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -10,10 +10,8 @@
 
 #include "cli/arguments/flags.hpp"
 #include "cli/arguments/options.hpp"
-#include "cli/files/output.hpp"
 #include "cli/plan/plan.hpp"
 #include "cli/run/batch.hpp"
-#include "cli/terminal/progress.hpp"
 #include "cli/verbs/verbs.hpp"
 
 namespace paraes::cli {
@@ -108,10 +106,7 @@ Examples:
   paraes rekey --passphrase-file old --to-passphrase-file new *.paes)";
 
 int run_crypt(const CryptOptions& options) {
-  // First: opening a driver for the plan takes a while, in which SIGUSR1 may come, and starts
-  // threads.
-  Progress::listen();
-  remember_umask();
+  begin_run();
   Reporting reporting;
   std::optional<Plan> plan;
   try {
