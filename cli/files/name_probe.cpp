@@ -17,6 +17,7 @@
 
 #include "cli/terminal/signals.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/removal.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -145,9 +146,9 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch() {
     for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
-      unlinkat(opened_.get(), made->path.c_str(), made->is_folder ? AT_REMOVEDIR : 0);
+      remove(opened_.get(), made->path, made->is_folder);
     }
-    unlinkat(folder_.descriptor(), name_.c_str(), AT_REMOVEDIR);
+    remove(folder_.descriptor(), name_, true);
   }
 
   // Whether the path leads to another file than those before.
@@ -160,6 +161,10 @@ class Scratch {
   }
 
  private:
+  static void remove(int folder, const std::string& name, bool is_folder) {
+    static_cast<void>(system::remove_file(folder, name.c_str(), is_folder ? AT_REMOVEDIR : 0));
+  }
+
   struct Made {
     std::string path;
     bool is_folder;

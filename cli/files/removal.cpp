@@ -11,6 +11,7 @@
 #include "paraes/error.hpp"
 #include "paraes/recipients.hpp"
 #include "paraes/secret.hpp"
+#include "src/core/system/removal.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -99,7 +100,7 @@ std::optional<std::string> remove_source(const Place& source, const CommittedFil
           "it holds an identity (private key), without which the outputs might never be decrypted; "
           "keep it elsewhere, and remove it yourself");
     }
-    if (unlinkat(folder.descriptor(), name.c_str(), 0) != 0) {
+    if (!system::remove_file(folder.descriptor(), name.c_str())) {
       return io_error(source.shown, "remove", errno).what();
     }
   } catch (const Error& error) {

@@ -17,6 +17,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/removal.hpp"
 #include "src/core/system/unsupported.hpp"
 #include "src/io/posix.hpp"
 #include "src/io/system/files.hpp"
@@ -242,7 +243,7 @@ void FileSink::discard() noexcept {
     // Some FUSE file systems rename a file that is open in place of removing it, if they can.
     if (unlinkat(folder, temporary_.c_str(), 0) != 0) {
       descriptor_.close();
-      unlinkat(folder, temporary_.c_str(), 0);
+      static_cast<void>(system::remove_file(folder, temporary_.c_str()));
     }
   }
   temporary_.clear();

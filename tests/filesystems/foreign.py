@@ -20,6 +20,8 @@ Switches:
   after    {operation: errno}: it is done, and says that it failed, as when an answer is lost and the
            question repeated
   no_replace  errno of a rename onto an existing file (SFTP)
+  in_use   [errno, seconds]: a file that is open cannot be removed, nor until so long after its last descriptor
+           was closed, of which servers hear late: libfuse where it cannot rename, file systems of Windows
   sizes    "zero" or "big": the size that files seem to have
   limit    [bytes, errno]: no file grows past it
   times    "drop": they cannot be set, and nothing says so; "2s": all are rounded down, as on FAT; "omit": ignored
@@ -104,6 +106,7 @@ class FileSystem:
         self.nodes = {ROOT: Node(ROOT, os.open(folder, os.O_PATH | os.O_DIRECTORY), None)}
         self.by_key = {}
         self.handles = {}
+        self.in_use = {}  # by identity: how many handles a file has, and when the last one was released
         self.implicit = {}  # handles of nodes, where the kernel has none because `open` is missing
         self.last_node = ROOT
         self.last_handle = 0
@@ -208,6 +211,7 @@ class FileSystem:
     def new_handle(self, descriptor, entries=None):
         self.last_handle += 1
         self.handles[self.last_handle] = Handle(descriptor, entries)
+        self.note_use(descriptor, 1)
         # Without the page cache, which would believe a wrong size (FOPEN_DIRECT_IO).
         flags = 1 if self.switches.get("sizes") and entries is None else 0
         return struct.pack("=Q2I", self.last_handle, flags, 0)
@@ -222,6 +226,18 @@ class FileSystem:
                 descriptor = os.open(proc(node.descriptor), os.O_RDONLY)
             self.implicit[node.number] = Handle(descriptor)
         return self.implicit[node.number]
+
+    def note_use(self, descriptor, change):
+        status = os.fstat(descriptor)
+        count, _ = self.in_use.get((status.st_dev, status.st_ino), (0, 0))
+        self.in_use[status.st_dev, status.st_ino] = (count + change, time.monotonic())
+
+    def check_use(self, folder, real):
+        code, seconds = self.switches.get("in_use", (None, 0))
+        status = os.stat(real, dir_fd=folder.descriptor, follow_symlinks=False)
+        count, last = self.in_use.get((status.st_dev, status.st_ino), (0, 0))
+        if code and (count or time.monotonic() - last < seconds):
+            raise Failure(number_of(code), "in use")
 
     def entries_of(self, descriptor):
         entries = [(b".", 1, 4), (b"..", 1, 4)]
@@ -320,7 +336,9 @@ class FileSystem:
 
     def unlink(self, node, body):
         name = body.rstrip(b"\0")
-        os.unlink(self.real_name(node, name), dir_fd=node.descriptor)
+        real = self.real_name(node, name)
+        self.check_use(node, real)
+        os.unlink(real, dir_fd=node.descriptor)
         self.by_key.pop((node.number, name), None)
         return b""
 
@@ -422,7 +440,9 @@ class FileSystem:
                            s.f_namemax, s.f_frsize, 0, *[0] * 6)
 
     def release(self, node, body):
-        os.close(self.handles.pop(struct.unpack_from("=Q", body)[0]).descriptor)
+        descriptor = self.handles.pop(struct.unpack_from("=Q", body)[0]).descriptor
+        self.note_use(descriptor, -1)
+        os.close(descriptor)
         return b""
 
     releasedir = release

@@ -155,6 +155,19 @@ class Switches(BenchCase):
             self.assertEqual(seen, {"omit": 1000000001.5, "2s": 1000000000}.get(times, seen))
             self.assertEqual(1000000000 <= seen < 1000000002, both)
 
+    def test_files_in_use(self):
+        mount = self.mount(in_use=["EBUSY", 0.2])
+        for name in "fg":
+            (mount.back / name).write_bytes(b"data")
+        (mount.place / "g").unlink()
+        with open(mount.place / "f", "rb"), self.assertRaises(OSError) as caught:
+            (mount.place / "f").unlink()
+        self.assertEqual(caught.exception.errno, errno.EBUSY)
+        with self.assertRaises(OSError):
+            (mount.place / "f").unlink()  # closed, but too short a time ago
+        time.sleep(0.3)
+        (mount.place / "f").unlink()
+
     def test_no_replacement(self):
         mount = self.mount(no_replace="EPERM")
         for name in "fg":

@@ -120,5 +120,28 @@ class WithoutRename(BenchCase):
         self.assertTrue(self.opens(*KEY)((mount.back / "f.paes").read_bytes()))
 
 
+class InUse(BenchCase):
+    """Files cannot be removed while they are open, nor for a moment after they were closed."""
+
+    def test_a_temporary_is_removed(self):
+        jobs = self.all_jobs()
+        for error in ("EACCES", "EBUSY"):
+            mount = self.mount(fail=dict.fromkeys(NO_RENAME, "EACCES"), in_use=[error, 0.05])
+            for name in jobs if LONG else ("encrypt -f --rm", "encrypt -r -o --rm", "rekey to a key"):
+                with self.subTest(name, error=error):
+                    self.check_job(mount, *jobs[name])
+            self.release(mount)
+
+    def test_sources_are_removed(self):
+        jobs = self.all_jobs()
+        names = [name for name in jobs if "--rm" in name]
+        for inodes in ("true", "by_name"):
+            mount = self.mount(inodes=inodes, in_use=["EBUSY", 0.05])
+            for name in names if LONG else sample(names, 4, inodes):
+                with self.subTest(name, inodes=inodes):
+                    self.check_job(mount, *jobs[name], works=True)
+            self.release(mount)
+
+
 if __name__ == "__main__":
     unittest.main()
