@@ -1,7 +1,5 @@
 #include "mpi/commands.hpp"
 
-#include <new>
-
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
@@ -13,36 +11,19 @@ unsigned threads_of(const Execution& execution) {
 }
 
 Reply reply_of_current_exception() noexcept {
-  using Kind = Reply::Kind;
   Reply reply;
-  reply.kind = Kind::other;
-  const auto is = [&reply](Kind kind, const std::exception& error) {
-    reply.kind = kind;
-    reply.text = cli::error_text(error);
-  };
+  reply.kind = Reply::Kind::failed;
   try {
     try {
       throw;
     } catch (const Stopped&) {
-      reply.kind = Kind::stopped;
-    } catch (const IoError& error) {
-      is(Kind::io, error);
-      reply.code = error.code();
-    } catch (const InvalidArgument& error) {
-      is(Kind::invalid_argument, error);
-    } catch (const Unavailable& error) {
-      is(Kind::unavailable, error);
-    } catch (const DeviceError& error) {
-      is(Kind::device, error);
-    } catch (const IntegrityError& error) {
-      is(Kind::integrity, error);
-    } catch (const std::bad_alloc&) {
-      reply.text = "out of memory";
+      reply.kind = Reply::Kind::stopped;
     } catch (const std::exception& error) {
-      is(Kind::other, error);
+      reply.error = error_kind(error);
+      if (const auto* io = dynamic_cast<const IoError*>(&error)) reply.code = io->code();
+      reply.text = cli::error_text(error);
     }
-  } catch (...) {
-    reply.kind = Kind::other;
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the text
   }
   return reply;
 }
@@ -60,20 +41,13 @@ std::string with_rank(const std::string& text, const std::string& rank,
 void throw_reply(const Reply& reply, const std::string& rank,
                  const std::vector<std::string>& files) {
   const std::string text = with_rank(reply.text, rank, files);
-  switch (reply.kind) {
-    case Reply::Kind::invalid_argument:
-      throw InvalidArgument(text);
-    case Reply::Kind::unavailable:
-      throw Unavailable(text);
-    case Reply::Kind::device:
-      throw DeviceError(text);
-    case Reply::Kind::integrity:
-      throw IntegrityError(text);
-    case Reply::Kind::io:
-      throw IoError(text, reply.code);
-    default:
-      throw Error(text);
-  }
+  // Without WrongKey: rank 0 alone opens headers.
+  if (is_a(reply.error, ErrorKind::invalid_argument)) throw InvalidArgument(text);
+  if (is_a(reply.error, ErrorKind::unavailable)) throw Unavailable(text);
+  if (is_a(reply.error, ErrorKind::device_error)) throw DeviceError(text);
+  if (is_a(reply.error, ErrorKind::integrity_error)) throw IntegrityError(text);
+  if (is_a(reply.error, ErrorKind::io_error)) throw IoError(text, reply.code);
+  throw Error(text);
 }
 
 }  // namespace paraes::mpi

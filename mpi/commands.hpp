@@ -8,6 +8,7 @@
 
 #include "mpi/same_files.hpp"
 #include "mpi/serializer.hpp"
+#include "paraes/error.hpp"
 #include "paraes/messages.hpp"
 
 namespace paraes::mpi {
@@ -58,22 +59,17 @@ inline constexpr bool holds_keys<Command> = true;
 
 // How a command ended, or whether a rank is ready for commands (then `number` is 0).
 struct Reply {
-  // Without WrongKey: rank 0 alone opens headers.
   enum class Kind : std::uint64_t {
     good,
     stopped,  // because another rank failed
-    invalid_argument,
-    unavailable,
-    device,
-    integrity,
-    io,
-    other
+    failed
   };
   Kind kind = Kind::good;
-  std::uint64_t number = 0;  // of the command; 0: the rank is ready
-  unsigned threads = 1;      // of a rank that is ready: how many it computes with
+  ErrorKind error = ErrorKind::other;  // of Kind::failed
+  std::uint64_t number = 0;            // of the command; 0: the rank is ready
+  unsigned threads = 1;                // of a rank that is ready: how many it computes with
   std::string text;
-  int code = 0;  // errno, for Kind::io
+  int code = 0;  // errno, for ErrorKind::io_error
   OpenResult result;
   std::vector<BadRange> bad;
 };
@@ -89,8 +85,12 @@ template <>
 inline constexpr EnumRange<Task> enum_range<Task> = {Task::measure, "unexpected command"};
 
 template <>
-inline constexpr EnumRange<Reply::Kind> enum_range<Reply::Kind> = {Reply::Kind::other,
+inline constexpr EnumRange<Reply::Kind> enum_range<Reply::Kind> = {Reply::Kind::failed,
                                                                    "unexpected reply"};
+
+template <>
+inline constexpr EnumRange<ErrorKind> enum_range<ErrorKind> = {ErrorKind::cannot_rename,
+                                                               "unexpected error of a rank"};
 
 template <>
 inline constexpr EnumRange<SegmentLayout::Last> enum_range<SegmentLayout::Last> = {
@@ -148,7 +148,8 @@ void serialize(auto& archive, MaybeConst<BadRange> auto& range) {
 }
 
 void serialize(auto& archive, MaybeConst<Reply> auto& reply) {
-  archive(reply.kind, reply.number, reply.threads, reply.text, reply.code, reply.result, reply.bad);
+  archive(reply.kind, reply.error, reply.number, reply.threads, reply.text, reply.code,
+          reply.result, reply.bad);
 }
 
 void serialize(auto& archive, MaybeConst<ProgressReport> auto& report) {

@@ -102,7 +102,7 @@ class MpiExecutable {
       return status;
     }
     Reply absent;
-    absent.kind = Reply::Kind::other;
+    absent.kind = Reply::Kind::failed;
     absent.text = "it could not start, but rank 0 could: its environment differs";
     ranks_.send(0, Tag::reply, serialized(absent));
     return run_worker(ranks_, {});

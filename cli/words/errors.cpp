@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <new>
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
@@ -18,9 +17,7 @@ bool is_closed_pipe(const std::exception& error) {
 
 // The flags and commands that help with an error. The library does not know them.
 std::string advice(const std::exception& error) {
-  if (dynamic_cast<const UnknownDevice*>(&error) != nullptr) {
-    return "; `paraes devices` lists all";
-  }
+  if (is_a(error_kind(error), ErrorKind::unknown_device)) return "; `paraes devices` lists all";
   if (const auto* missing = dynamic_cast<const MissingProgram*>(&error)) {
     return fmt::format(" (`paraes devices --compile --arch {} -o FOLDER` compiles them)",
                        missing->target());
@@ -33,7 +30,7 @@ std::string advice(const std::exception& error) {
       segment != nullptr && segment->key_fits()) {
     return " (`paraes decrypt --salvage` saves the intact segments)";
   }
-  if (dynamic_cast<const NotSalted*>(&error) != nullptr) {
+  if (is_a(error_kind(error), ErrorKind::not_salted)) {
     return " (bare ciphertext needs --format raw, with its key and mode)";
   }
   return "";
@@ -43,14 +40,15 @@ std::string advice(const std::exception& error) {
 
 int exit_status(const std::exception& error) {
   if (is_closed_pipe(error)) return exit_closed_pipe;
-  if (dynamic_cast<const InvalidArgument*>(&error) != nullptr) return exit_usage;
-  if (dynamic_cast<const WrongKey*>(&error) != nullptr) return exit_wrong_key;
-  if (dynamic_cast<const IntegrityError*>(&error) != nullptr) return exit_not_intact;
+  const ErrorKind kind = error_kind(error);
+  if (is_a(kind, ErrorKind::invalid_argument)) return exit_usage;
+  if (is_a(kind, ErrorKind::wrong_key)) return exit_wrong_key;
+  if (is_a(kind, ErrorKind::integrity_error)) return exit_not_intact;
   return exit_failed;
 }
 
 std::string error_text(const std::exception& error) {
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
+  if (error_kind(error) == ErrorKind::memory) return "out of memory";
   if (const auto* kernel = dynamic_cast<const UnknownKernel*>(&error);
       kernel != nullptr && kernel->source().empty()) {
     return fmt::format("--kernel: {}", kernel->what());

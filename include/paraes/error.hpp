@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -10,6 +11,37 @@
 #include "paraes/supported.hpp"
 
 namespace paraes {
+
+// The classes below as numbers, for programs that exceptions do not reach: other processes and
+// other languages. A number keeps its meaning; new ones are added at the end.
+enum class ErrorKind : std::uint8_t {
+  other = 0,   // an exception of somebody else
+  memory = 1,  // std::bad_alloc
+  error = 2,   // Error, and each of its subclasses
+  invalid_argument = 3,
+  target_exists = 4,
+  unknown_kernel = 5,
+  unavailable = 6,
+  unknown_device = 7,
+  missing_program = 8,
+  damaged_program = 9,
+  wrong_process = 10,
+  device_error = 11,
+  device_memory = 12,  // OutOfMemory
+  integrity_error = 13,
+  bad_segment = 14,
+  not_salted = 15,
+  wrong_key = 16,
+  io_error = 17,
+  cannot_rename = 18,
+};
+
+// The kind of any exception: that of its own class, or of the nearest base that has one.
+[[nodiscard]] PARAES_EXPORT ErrorKind error_kind(const std::exception& error) noexcept;
+
+// Whether errors of this kind are also errors of the kind `base`, as their classes are: a
+// cannot_rename is an io_error and an error.
+[[nodiscard]] PARAES_EXPORT bool is_a(ErrorKind kind, ErrorKind base) noexcept;
 
 // Base class of the library's exceptions. Functions may also throw std::bad_alloc.
 class PARAES_EXPORT Error : public std::runtime_error {

@@ -1,7 +1,7 @@
 // Turns exceptions of the library into those of paraes.exceptions.
 
 #include <cerrno>
-#include <new>
+#include <utility>
 
 #include "python/native/common.hpp"
 
@@ -29,6 +29,19 @@ void set(const nb::object& error) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
 
+// The exception of paraes.exceptions for a kind.
+const char* name_of(ErrorKind kind) {
+  constexpr std::pair<ErrorKind, const char*> names[] = {
+      {ErrorKind::integrity_error, "IntegrityError"},   {ErrorKind::wrong_key, "WrongKey"},
+      {ErrorKind::invalid_argument, "InvalidArgument"}, {ErrorKind::unavailable, "Unavailable"},
+      {ErrorKind::wrong_process, "WrongProcess"},       {ErrorKind::device_error, "DeviceError"},
+  };
+  for (const auto& [base, name] : names) {
+    if (is_a(kind, base)) return name;
+  }
+  return "Error";
+}
+
 void translate(const std::exception_ptr& pending, void*) {
   try {
     std::rethrow_exception(pending);
@@ -37,24 +50,12 @@ void translate(const std::exception_ptr& pending, void*) {
     made.attr("segment") = error.segment();
     made.attr("offset") = error.plain_offset();
     set(made);
-  } catch (const IntegrityError& error) {
-    set(make("IntegrityError", error.what()));
-  } catch (const WrongKey& error) {
-    set(make("WrongKey", error.what()));
   } catch (const IoError& error) {
     set(file_error(error.code(), error.what(), error.path()));
   } catch (const TargetExists& error) {
     set(file_error(EEXIST, error.what(), error.path()));
-  } catch (const InvalidArgument& error) {
-    set(make("InvalidArgument", error.what()));
-  } catch (const Unavailable& error) {
-    set(make("Unavailable", error.what()));
-  } catch (const WrongProcess& error) {
-    set(make("WrongProcess", error.what()));
-  } catch (const DeviceError& error) {
-    set(make("DeviceError", error.what()));
   } catch (const Error& error) {
-    set(make("Error", error.what()));
+    set(make(name_of(error_kind(error)), error.what()));
   }
 }
 

@@ -62,7 +62,9 @@ mpi::Command any_command(Input& input) {
 
 mpi::Reply any_reply(Input& input) {
   mpi::Reply reply;
-  reply.kind = static_cast<mpi::Reply::Kind>(number(input, 0, 7));
+  reply.kind = static_cast<mpi::Reply::Kind>(number(input, 0, 2));
+  const auto last = static_cast<std::size_t>(mpi::enum_range<ErrorKind>.last);
+  reply.error = static_cast<ErrorKind>(number(input, 0, last));
   reply.number = input.ConsumeIntegral<std::uint64_t>();
   reply.threads = input.ConsumeIntegral<unsigned>();
   reply.text = any_string(input);
@@ -74,11 +76,7 @@ mpi::Reply any_reply(Input& input) {
   return reply;
 }
 
-bool has_own_error(mpi::Reply::Kind kind) {
-  return kind != mpi::Reply::Kind::good && kind != mpi::Reply::Kind::stopped;
-}
-
-// The reply of a failed rank becomes an Error, whose reply says the same.
+// The reply of a failed rank becomes an Error, whose reply says the same, or names a base of it.
 void check_reply(const mpi::Reply& reply) {
   mpi::Reply again;
   try {
@@ -89,8 +87,9 @@ void check_reply(const mpi::Reply& reply) {
     require(text.c_str() == std::string(error.what()));
     again = mpi::reply_of_current_exception();
   }
-  require(again.kind == (has_own_error(reply.kind) ? reply.kind : mpi::Reply::Kind::other));
-  require(again.kind != mpi::Reply::Kind::io || again.code == reply.code);
+  require(again.kind == mpi::Reply::Kind::failed);
+  require(again.error == ErrorKind::error || is_a(reply.error, again.error));
+  require(again.error != ErrorKind::io_error || again.code == reply.code);
 }
 
 template <class T>

@@ -159,7 +159,8 @@ TEST(Serializer, BytesWithoutKeys_AreNotInLockedMemory) {
 
 TEST(Serializer, Reply_IsReadAsWritten) {
   Reply sent;
-  sent.kind = Reply::Kind::io;
+  sent.kind = Reply::Kind::failed;
+  sent.error = ErrorKind::io_error;
   sent.number = 4;
   sent.threads = 64;
   sent.text = "no room";
@@ -170,7 +171,8 @@ TEST(Serializer, Reply_IsReadAsWritten) {
   sent.result.times.write = 5;
   sent.bad = {{.offset = 1, .bytes = 2}, {.offset = 3, .bytes = 4}};
   const auto reply = serialized(sent).read<Reply>();
-  EXPECT_EQ(reply.kind, Reply::Kind::io);
+  EXPECT_EQ(reply.kind, Reply::Kind::failed);
+  EXPECT_EQ(reply.error, ErrorKind::io_error);
   EXPECT_EQ(reply.number, 4U);
   EXPECT_EQ(reply.threads, 64U);
   EXPECT_EQ(reply.text, "no room");
