@@ -4,17 +4,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <memory>
-#include <string>
-
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/threads.hpp"
 #include "src/cipher/gpu_kernels.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/gpu/programs/kernel_rows.hpp"
-#include "src/gpu/programs/prepare.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 #include "src/kernels/registry.hpp"
@@ -118,14 +113,6 @@ std::vector<KernelInfo> gpu_kernels() {
 }
 
 std::string why_programs_are_not_kept() { return gpu::program_cache().reason; }
-
-void require_program_target(std::string_view target) { gpu::require_target(target); }
-
-std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
-                                          const std::string& folder,
-                                          const ProgramFileOptions& options) {
-  return gpu::prepare(gpu::find_kernel_row(kernel), target, folder, options);
-}
 
 const gpu::KernelRow& detail::select_gpu_kernel(std::string_view request, bool allow_leaky) {
   const std::string_view source = take_kernel_from_environment(request);

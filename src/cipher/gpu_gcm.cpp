@@ -1,13 +1,9 @@
 #include "src/cipher/gpu_gcm.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "paraes/secret.hpp"
-#include "src/core/bulk_copy.hpp"
 #include "src/core/chunk.hpp"
-#include "src/core/counter.hpp"
 
 namespace paraes::detail {
 namespace {

@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <utility>
 
 #include "paraes/ciphers.hpp"

@@ -1,7 +1,6 @@
 #include "src/core/bulk_copy.hpp"
 
 #include <cstdint>
-#include <cstring>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

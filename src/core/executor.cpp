@@ -1,6 +1,5 @@
 #include "src/core/executor.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <limits>
 #include <mutex>

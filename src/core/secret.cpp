@@ -1,6 +1,5 @@
 #include "paraes/secret.hpp"
 
-#include <cstring>
 #include <utility>
 
 #include "src/core/locked_memory.hpp"

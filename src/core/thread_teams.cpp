@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "paraes/secret.hpp"
-#include "paraes/threads.hpp"
 #include "src/core/system/threads.hpp"
 
 namespace paraes {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "paraes/error.hpp"
-#include "src/gpu/device_names.hpp"
 #include "src/gpu/pool.hpp"
 
 namespace paraes::gpu {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <cstring>
 
+#include "paraes/secret.hpp"
 #include "src/core/key_schedule.hpp"
 #include "src/core/locked_memory.hpp"
 #include "src/core/non_copyable.hpp"
@@ -13,22 +16,35 @@ namespace paraes::gpu {
 
 // Zeroised when it is destroyed.
 struct KeyMaterial : InLockedMemory, NonCopyable {
-  std::uint64_t id = 0;  // unique in this process, never 0
-  unsigned rounds = 0;
+  const std::uint64_t id = next_id++;  // unique in this process, never 0
+  const unsigned rounds;
   unsigned count = 0;  // 1, or 2 for XTS: the data key and the tweak key
-  bool hashes = false;
-  bool on_device = false;  // the device expands `keys`; otherwise `schedules` are copied to it
+  const bool hashes;
+  const bool on_device;  // the device expands `keys`; otherwise `schedules` are copied to it
   std::array<paraes_schedule, 2> schedules{};
   std::array<std::array<std::uint8_t, 32>, 2> keys{};
 
-  KeyMaterial(unsigned bytes, bool hash, bool device);
-  ~KeyMaterial();
+  KeyMaterial(unsigned bytes, bool hash, bool device)
+      : rounds(rounds_for(bytes)), hashes(hash), on_device(device) {}
+  ~KeyMaterial() {
+    secure_zero(schedules.data(), sizeof schedules);
+    secure_zero(keys.data(), sizeof keys);
+  }
 
   // The size of each of `keys`: 16, 24 or 32.
   [[nodiscard]] unsigned key_bytes() const noexcept { return 4 * (rounds - 6); }
 
   // Adds a key and its round keys of both directions. Call it at most twice.
-  void add(const std::uint8_t* key, const KeySchedule& schedule);
+  void add(const std::uint8_t* key, const KeySchedule& schedule) {
+    const std::size_t bytes = 16 * (rounds + std::size_t{1});
+    std::memcpy(keys[count].data(), key, schedule.key_bytes);
+    std::memcpy(schedules[count].encrypt, schedule.encrypt, bytes);
+    std::memcpy(schedules[count].decrypt, schedule.decrypt, bytes);
+    ++count;
+  }
+
+ private:
+  static inline std::atomic<std::uint64_t> next_id = 1;
 };
 
 }  // namespace paraes::gpu

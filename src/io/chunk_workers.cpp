@@ -1,7 +1,6 @@
 #include "src/io/chunk_workers.hpp"
 
 #include <mutex>
-#include <vector>
 
 #include "src/core/stopwatch.hpp"
 #include "src/core/workers.hpp"

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "paraes/error.hpp"
-#include "paraes/io.hpp"
 #include "src/core/system/memory.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/system/pipes.hpp"

@@ -3,7 +3,6 @@
 #include <sys/utsname.h>
 
 #include <cstdlib>
-#include <string>
 
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"

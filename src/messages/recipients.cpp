@@ -6,8 +6,6 @@
 #include <array>
 #include <exception>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "paraes/error.hpp"

@@ -17,7 +17,6 @@
 
 #include "paraes/error.hpp"
 #include "src/gpu/runtime/cuda_api.hpp"
-#include "src/gpu/runtime/hip_api.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/gpu/fake_driver.hpp"

@@ -1,4 +1,4 @@
-// Compares the declarations in hip_api.hpp with AMD's headers, mostly when it is compiled. The
+// Compares the declarations in cuda_api.hpp with AMD's headers, mostly when it is compiled. The
 // headers need __HIP_PLATFORM_AMD__.
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "src/gpu/runtime/hip_api.hpp"
+#include "src/gpu/runtime/cuda_api.hpp"
 #include "tests/gpu/declarations.hpp"
 
 // ROCm 5 has only hipGetDeviceProperties. From ROCm 6 on, the header maps this name to

@@ -14,9 +14,9 @@
 #include <optional>
 #include <string>
 
+#include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "src/gpu/programs/load_program.hpp"
-#include "src/gpu/programs/prepare.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/gpu/fake_driver.hpp"
@@ -215,7 +215,7 @@ TEST_F(NvrtcChoice, PreparedProgramComesFromTheOldestThatKnowsTheTarget) {
   add("version 1 2\ntargets 70\n");
   add("version 1 4\ntargets 80\n");
   const auto text = [&](const char* target) {
-    const auto paths = prepare(find_kernel_row("bitslice"), target, root_);
+    const auto paths = prepare_programs("bitslice", target, root_);
     const Binary binary = unpack(read_program_file(paths.at(0)));
     return std::string(binary.begin(), binary.end());
   };

@@ -76,7 +76,7 @@ TEST_F(OpenCl, GroupsAreLimitedByTheDeviceAndByTheFirstDimension) {
 struct Work {
   std::unique_ptr<Platform> platform = open_opencl();
   std::unique_ptr<Device> device = platform->open(0);
-  std::unique_ptr<Program> program =
+  const std::shared_ptr<Program> program =
       device->load(device->compile("__kernel void number(__global uint* data) {"
                                    "  data[get_global_id(0)] = (uint)get_global_id(0); }",
                                    {}));

@@ -19,7 +19,6 @@
 #include "src/cipher/gpu.hpp"
 #include "src/gpu/device/sizes.h"
 #include "src/gpu/pool.hpp"
-#include "src/gpu/programs/prepare.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "src/kernels/registry.hpp"
 #include "tests/gpu/expect_has.hpp"
@@ -61,7 +60,7 @@ TEST_P(Targets, EveryKernelCompiles) {
   std::vector<std::string> paths;
   for (const KernelRow& row : kernel_rows()) {
     try {
-      const std::vector<std::string> made = prepare(row, target, folder.path());
+      const std::vector<std::string> made = prepare_programs(row.name, target, folder.path());
       // On CUDA the second program is for many keys. Kernels with sliced keys need none.
       ASSERT_EQ(made.size(), cuda && !row.sliced_keys ? 2U : 1U) << row.name;
       paths.insert(paths.end(), made.begin(), made.end());

@@ -13,7 +13,7 @@
 namespace paraes::gpu {
 
 struct LoadedProgram {
-  std::unique_ptr<Program> program;
+  std::shared_ptr<Program> program;
   std::string origin;  // "compiled", "cached" or the path of a prepared file
 };
 

@@ -1,4 +1,4 @@
-#include "src/gpu/programs/prepare.hpp"
+// Compiles programs into a folder of PARAES_PROGRAM_PATH. No GPU is needed.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,14 +9,16 @@
 #include <system_error>
 #include <utility>
 
+#include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/gpu/context.hpp"
+#include "src/gpu/programs/kernel_rows.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "src/gpu/programs/program_variant.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
-namespace paraes::gpu {
+namespace paraes {
 namespace {
 
 // The shared memory per group that a GPU of this target reports.
@@ -36,9 +38,9 @@ std::uint64_t shared_bytes_of(std::string_view target) {
   return std::uint64_t{64} << 10;
 }
 
-std::unique_ptr<Compiler> open_compiler(std::string_view target) {
-  if (target.substr(0, 3) == "sm_") return open_nvrtc();
-  if (target.substr(0, 3) == "gfx") return open_hiprtc();
+std::unique_ptr<gpu::Compiler> open_compiler(std::string_view target) {
+  if (target.substr(0, 3) == "sm_") return gpu::open_nvrtc();
+  if (target.substr(0, 3) == "gfx") return gpu::open_hiprtc();
   throw InvalidArgument("there is no target '" + std::string(target) +
                         "': use sm_NN for an NVIDIA GPU or gfxNNN for an AMD GPU");
 }
@@ -61,35 +63,37 @@ bool make_folder(const std::string& folder) {
 
 }  // namespace
 
-void require_target(std::string_view target) {
-  static_cast<void>(open_compiler(target)->compile(trivial_program, {}, std::string(target)));
+void require_program_target(std::string_view target) {
+  static_cast<void>(open_compiler(target)->compile(gpu::trivial_program, {}, std::string(target)));
 }
 
-std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
-                                 const std::string& folder, const ProgramFileOptions& options) {
+std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
+                                          const std::string& folder,
+                                          const ProgramFileOptions& options) {
+  const gpu::KernelRow& row = gpu::find_kernel_row(kernel);
   DeviceInfo device;
   device.id = target;
   device.target = target;
   device.shared_bytes = shared_bytes_of(target);
-  PoolOptions pool;
-  apply(options.tuning, pool);
-  const ProgramVariant variant = variant_for(row, device, pool.variant);
-  const std::unique_ptr<Compiler> compiler = open_compiler(target);
-  std::vector<ProgramVariant> variants = {variant};
-  if (!variant.keys_in_memory) variants.push_back(for_many_keys(variant));
+  gpu::PoolOptions pool;
+  gpu::apply(options.tuning, pool);
+  const gpu::ProgramVariant variant = gpu::variant_for(row, device, pool.variant);
+  const std::unique_ptr<gpu::Compiler> compiler = open_compiler(target);
+  std::vector<gpu::ProgramVariant> variants = {variant};
+  if (!variant.keys_in_memory) variants.push_back(gpu::for_many_keys(variant));
   std::vector<std::string> paths;
   // Before the compiler takes its time. If it fails, no empty folder stays.
   const bool made = make_folder(folder);
   try {
-    for (const ProgramVariant& built : variants) {
-      const Binary binary =
-          compiler->compile(source_of(row), options_of(built), std::string(target));
-      const std::string name = prepared_name(built, target);
+    for (const gpu::ProgramVariant& built : variants) {
+      const gpu::Binary binary =
+          compiler->compile(gpu::source_of(row), gpu::options_of(built), std::string(target));
+      const std::string name = gpu::prepared_name(built, target);
       FileSink::Options sink;
       sink.mode = options.mode;
       sink.on_temporary = options.on_temporary;
-      write_program_file(folder, name, pack(binary), std::move(sink));
-      paths.push_back(path_in(folder, name));
+      gpu::write_program_file(folder, name, gpu::pack(binary), std::move(sink));
+      paths.push_back(gpu::path_in(folder, name));
     }
   } catch (...) {
     if (made) static_cast<void>(rmdir(folder.c_str()));
@@ -98,4 +102,4 @@ std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
   return paths;
 }
 
-}  // namespace paraes::gpu
+}  // namespace paraes

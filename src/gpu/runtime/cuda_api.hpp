@@ -1,6 +1,7 @@
 // The parts of CUDA's driver API, of HIP, NVRTC and hipRTC that paraes uses, declared by hand so
-// that a build needs no headers. HIP's calls match CUDA's one for one. Numbers are those of
-// NVIDIA's headers; tests/gpu/declarations_cuda.cpp and declarations_hip.cpp compare everything.
+// that a build needs no headers. HIP's calls match CUDA's one for one.
+// tests/gpu/declarations_cuda.cpp and declarations_hip.cpp compare everything with the headers of
+// NVIDIA and AMD.
 #pragma once
 
 #include <cstddef>
@@ -160,6 +161,20 @@ inline constexpr Attributes cuda_attributes = {.max_threads = 1,
                                                .shared_bytes = 8,
                                                .shared_bytes_opt_in = 97,
                                                .maps_host_memory = 19};
+
+// ROCm 5, 6 and 7 use the same numbers for attributes. Older versions differ and are refused.
+inline constexpr int least_hip_version = 50000000;
+
+inline constexpr Attributes hip_attributes = {.max_threads = 56,
+                                              .processors = 63,
+                                              .shared_bytes = 74,
+                                              .shared_bytes_opt_in = 75,
+                                              .maps_host_memory = 3};
+
+// hipDeviceProp_t has about 800 bytes in ROCm 5 and 1500 from ROCm 6 on. The offset of the target's
+// name differs, but it always follows the name of the device.
+inline constexpr std::size_t most_property_bytes = std::size_t{64} << 10;
+inline constexpr std::size_t property_name_bytes = 256;
 
 // ---- Run-time compilers
 

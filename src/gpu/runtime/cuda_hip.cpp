@@ -2,7 +2,6 @@
 // table of entry points.
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -54,37 +53,6 @@ class DriverPinned : public PinnedMemory {
   Memory view_;  // none if the device cannot reach this memory
 };
 
-// Whether an ELF image is complete. Drivers take an image without its size, and would read beyond
-// the end of a truncated one.
-bool is_whole_elf(const Binary& image) {
-  constexpr std::size_t header_bytes = 64;
-  const auto number = [&](std::size_t offset, std::size_t bytes) {
-    std::uint64_t value = 0;
-    for (std::size_t i = bytes; i-- > 0;) value = value << 8 | image[offset + i];
-    return value;
-  };
-  const auto fits = [&](std::uint64_t offset, std::uint64_t bytes) {
-    return offset <= image.size() && bytes <= image.size() - offset;
-  };
-  if (image.size() < header_bytes) return false;
-  const std::uint64_t segments = number(32, 8);
-  const std::uint64_t sections = number(40, 8);
-  const std::uint64_t section_bytes = number(58, 2);
-  const std::uint64_t section_count = number(60, 2);
-  if (!fits(segments, number(54, 2) * number(56, 2)) ||
-      !fits(sections, section_bytes * section_count)) {
-    return false;
-  }
-  if (section_count != 0 && section_bytes < header_bytes) return false;
-  for (std::uint64_t i = 0; i < section_count; ++i) {
-    const std::size_t section = sections + i * section_bytes;
-    constexpr std::uint64_t no_bits = 8;
-    if (number(section + 4, 4) == no_bits) continue;
-    if (!fits(number(section + 24, 8), number(section + 32, 8))) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 DriverDevice::DriverDevice(std::shared_ptr<const Runtime> runtime, unsigned index)
@@ -122,56 +90,10 @@ std::unique_ptr<PinnedMemory> DriverDevice::allocate_pinned(std::size_t bytes, b
   return std::make_unique<DriverPinned>(*this, bytes, mapped);
 }
 
-std::unique_ptr<Queue> DriverDevice::make_queue() { return driver::make_queue(*this); }
-
-std::unique_ptr<Queue> DriverDevice::borrow_queue(void* handle) {
-  if (reinterpret_cast<std::uintptr_t>(handle) == stream_per_thread) {
-    throw InvalidArgument(
-        "the default stream of each thread is a different one: use a stream of your own, or the "
-        "default stream of all threads");
-  }
-  if (api().stream_context) {
-    const Current current(*this);
-    Context context = nullptr;
-    check(api().stream_context, handle, &context);
-    if (context != context_) {
-      throw InvalidArgument("the stream is not one of the primary context of " + info_.id +
-                            ": streams of the CUDA runtime are, and of cuDevicePrimaryCtxRetain");
-    }
-  }
-  return driver::borrow_queue(*this, handle);
-}
-
 Binary DriverDevice::compile(const std::string& source, std::span<const std::string> options) {
   return runtime_->compiler().compile_checked(
       source, options, info_.target,
       [this](const Binary& binary) { static_cast<void>(load(binary)); });
-}
-
-std::unique_ptr<Program> DriverDevice::load(const Binary& binary) {
-  constexpr std::array<std::uint8_t, 4> elf = {0x7f, 'E', 'L', 'F'};
-  if (binary.size() >= elf.size() && std::equal(elf.begin(), elf.end(), binary.begin()) &&
-      !is_whole_elf(binary)) {
-    throw DeviceError("the program is cut off after " + std::to_string(binary.size()) + " bytes");
-  }
-  // PTX must end with a zero byte, and drivers read the first bytes of any image.
-  constexpr std::size_t padding = 64;
-  Binary image = binary;
-  image.resize(binary.size() + padding);
-  const Current current(*this);
-  Module module = nullptr;
-  const int code = api().load_module.function(&module, image.data());
-  if (code != success) {
-    const bool refused = code == invalid_image || code == no_binary_for_gpu ||
-                         code == invalid_ptx || code == unsupported_ptx_version;
-    fail(api().load_module, code,
-         refused ? "; the program is not for " + info_.target +
-                       ", is damaged, or was compiled for a "
-                       "newer driver than " +
-                       info_.driver
-                 : "");
-  }
-  return make_program(*this, module);
 }
 
 namespace {

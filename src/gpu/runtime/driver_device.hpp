@@ -28,7 +28,7 @@ class DriverDevice : public Device {
   [[nodiscard]] std::unique_ptr<Queue> borrow_queue(void* handle) override;
   [[nodiscard]] Binary compile(const std::string& source,
                                std::span<const std::string> options) override;
-  [[nodiscard]] std::unique_ptr<Program> load(const Binary& binary) override;
+  [[nodiscard]] std::shared_ptr<Program> load(const Binary& binary) override;
 
   [[nodiscard]] const DriverApi& api() const noexcept { return runtime_->api(); }
 
@@ -103,10 +103,5 @@ void DriverDevice::try_call(const Call<int(P...)>& call, A... arguments) noexcep
   } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor cannot report it
   }
 }
-
-[[nodiscard]] std::unique_ptr<Program> make_program(DriverDevice& device, Module module);
-[[nodiscard]] std::unique_ptr<Queue> make_queue(DriverDevice& device);
-// For a stream of the caller's.
-[[nodiscard]] std::unique_ptr<Queue> borrow_queue(DriverDevice& device, Stream stream);
 
 }  // namespace paraes::gpu::driver

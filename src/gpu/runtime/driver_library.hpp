@@ -9,7 +9,6 @@
 #include "paraes/error.hpp"
 #include "src/core/dynamic_library.hpp"
 #include "src/gpu/runtime/cuda_api.hpp"
-#include "src/gpu/runtime/hip_api.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu::driver {

@@ -1,5 +1,7 @@
 // Programs and queues of CUDA and HIP.
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -10,22 +12,13 @@
 namespace paraes::gpu::driver {
 namespace {
 
-class LoadedModule {
+// A loaded module. Its functions keep it loaded.
+class DriverProgram : public Program, public std::enable_shared_from_this<DriverProgram> {
  public:
-  LoadedModule(DriverDevice& device, Module module) : device_(device), module_(module) {}
-  ~LoadedModule() { device_.try_call(device_.api().unload_module, module_); }
+  DriverProgram(DriverDevice& device, Module module) : device_(device), module_(module) {}
+  ~DriverProgram() override { device_.try_call(device_.api().unload_module, module_); }
 
-  [[nodiscard]] DriverDevice& device() noexcept { return device_; }
-
-  [[nodiscard]] Kernel find(const char* name) {
-    const Current current(device_);
-    Kernel kernel = nullptr;
-    const int code = device_.api().find_kernel.function(&kernel, module_, name);
-    if (code != success) {
-      device_.fail(device_.api().find_kernel, code, std::string(": ") + name);
-    }
-    return kernel;
-  }
+  [[nodiscard]] std::unique_ptr<Function> function(const char* name) override;
 
   // A kernel may use more dynamic shared memory than a default only if that is allowed. All
   // Functions of a kernel share this limit, so it only grows. The device must be current.
@@ -46,30 +39,21 @@ class LoadedModule {
   std::map<Kernel, std::uint32_t> allowed_;
 };
 
-class DriverFunction : public Function {
- public:
-  DriverFunction(std::shared_ptr<LoadedModule> module, const char* name)
-      : module_(std::move(module)), kernel_(module_->find(name)) {}
+struct DriverFunction : Function {
+  DriverFunction(std::shared_ptr<DriverProgram> its_program, Kernel its_kernel)
+      : program(std::move(its_program)), kernel(its_kernel) {}
 
-  [[nodiscard]] Kernel kernel() const noexcept { return kernel_; }
-  void allow_shared_bytes(std::uint32_t bytes) { module_->allow_shared_bytes(kernel_, bytes); }
-
- private:
-  std::shared_ptr<LoadedModule> module_;
-  Kernel kernel_;
+  const std::shared_ptr<DriverProgram> program;
+  const Kernel kernel;
 };
 
-class DriverProgram : public Program {
- public:
-  explicit DriverProgram(std::shared_ptr<LoadedModule> module) : module_(std::move(module)) {}
-
-  [[nodiscard]] std::unique_ptr<Function> function(const char* name) override {
-    return std::make_unique<DriverFunction>(module_, name);
-  }
-
- private:
-  std::shared_ptr<LoadedModule> module_;
-};
+std::unique_ptr<Function> DriverProgram::function(const char* name) {
+  const Current current(device_);
+  Kernel kernel = nullptr;
+  const int code = device_.api().find_kernel.function(&kernel, module_, name);
+  if (code != success) device_.fail(device_.api().find_kernel, code, std::string(": ") + name);
+  return std::make_unique<DriverFunction>(shared_from_this(), kernel);
+}
 
 class DriverMark : public Mark {
  public:
@@ -140,7 +124,7 @@ class DriverQueue : public Queue {
   }
 
   void launch(Function& function, const Grid& grid, std::span<const Argument> arguments) override {
-    auto& kernel = static_cast<DriverFunction&>(function);
+    const auto& own = static_cast<const DriverFunction&>(function);
     std::vector<Pointer> pointers;
     std::vector<void*> parameters;
     pointers.reserve(arguments.size());  // keeps the addresses of its elements valid
@@ -155,8 +139,8 @@ class DriverQueue : public Queue {
       }
     }
     const Current current(device_);
-    kernel.allow_shared_bytes(grid.shared_bytes);
-    device_.check(device_.api().launch, kernel.kernel(), grid.groups, 1U, 1U, grid.threads, 1U, 1U,
+    own.program->allow_shared_bytes(own.kernel, grid.shared_bytes);
+    device_.check(device_.api().launch, own.kernel, grid.groups, 1U, 1U, grid.threads, 1U, 1U,
                   grid.shared_bytes, stream_, parameters.data(), nullptr);
   }
 
@@ -217,18 +201,83 @@ class DriverQueue : public Queue {
   bool owns_stream_ = true;
 };
 
+// Whether an ELF image is complete. Drivers take an image without its size, and would read beyond
+// the end of a truncated one.
+bool is_whole_elf(const Binary& image) {
+  constexpr std::size_t header_bytes = 64;
+  const auto number = [&](std::size_t offset, std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = bytes; i-- > 0;) value = value << 8 | image[offset + i];
+    return value;
+  };
+  const auto fits = [&](std::uint64_t offset, std::uint64_t bytes) {
+    return offset <= image.size() && bytes <= image.size() - offset;
+  };
+  if (image.size() < header_bytes) return false;
+  const std::uint64_t segments = number(32, 8);
+  const std::uint64_t sections = number(40, 8);
+  const std::uint64_t section_bytes = number(58, 2);
+  const std::uint64_t section_count = number(60, 2);
+  if (!fits(segments, number(54, 2) * number(56, 2)) ||
+      !fits(sections, section_bytes * section_count)) {
+    return false;
+  }
+  if (section_count != 0 && section_bytes < header_bytes) return false;
+  for (std::uint64_t i = 0; i < section_count; ++i) {
+    const std::size_t section = sections + i * section_bytes;
+    constexpr std::uint64_t no_bits = 8;
+    if (number(section + 4, 4) == no_bits) continue;
+    if (!fits(number(section + 24, 8), number(section + 32, 8))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-std::unique_ptr<Program> make_program(DriverDevice& device, Module module) {
-  return std::make_unique<DriverProgram>(std::make_shared<LoadedModule>(device, module));
+std::unique_ptr<Queue> DriverDevice::make_queue() { return std::make_unique<DriverQueue>(*this); }
+
+std::unique_ptr<Queue> DriverDevice::borrow_queue(void* handle) {
+  if (reinterpret_cast<std::uintptr_t>(handle) == stream_per_thread) {
+    throw InvalidArgument(
+        "the default stream of each thread is a different one: use a stream of your own, or the "
+        "default stream of all threads");
+  }
+  if (api().stream_context) {
+    const Current current(*this);
+    Context context = nullptr;
+    check(api().stream_context, handle, &context);
+    if (context != context_) {
+      throw InvalidArgument("the stream is not one of the primary context of " + info_.id +
+                            ": streams of the CUDA runtime are, and of cuDevicePrimaryCtxRetain");
+    }
+  }
+  return std::make_unique<DriverQueue>(*this, handle);
 }
 
-std::unique_ptr<Queue> make_queue(DriverDevice& device) {
-  return std::make_unique<DriverQueue>(device);
-}
-
-std::unique_ptr<Queue> borrow_queue(DriverDevice& device, Stream stream) {
-  return std::make_unique<DriverQueue>(device, stream);
+std::shared_ptr<Program> DriverDevice::load(const Binary& binary) {
+  constexpr std::array<std::uint8_t, 4> elf = {0x7f, 'E', 'L', 'F'};
+  if (binary.size() >= elf.size() && std::equal(elf.begin(), elf.end(), binary.begin()) &&
+      !is_whole_elf(binary)) {
+    throw DeviceError("the program is cut off after " + std::to_string(binary.size()) + " bytes");
+  }
+  // PTX must end with a zero byte, and drivers read the first bytes of any image.
+  constexpr std::size_t padding = 64;
+  Binary image = binary;
+  image.resize(binary.size() + padding);
+  const Current current(*this);
+  Module module = nullptr;
+  const int code = api().load_module.function(&module, image.data());
+  if (code != success) {
+    const bool refused = code == invalid_image || code == no_binary_for_gpu ||
+                         code == invalid_ptx || code == unsupported_ptx_version;
+    fail(api().load_module, code,
+         refused ? "; the program is not for " + info_.target +
+                       ", is damaged, or was compiled for a "
+                       "newer driver than " +
+                       info_.driver
+                 : "");
+  }
+  return std::make_shared<DriverProgram>(*this, module);
 }
 
 }  // namespace paraes::gpu::driver

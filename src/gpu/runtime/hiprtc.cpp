@@ -22,7 +22,7 @@
 #include "src/core/non_copyable.hpp"
 #include "src/core/system/memory.hpp"
 #include "src/core/system/process.hpp"
-#include "src/gpu/runtime/hip_api.hpp"
+#include "src/gpu/runtime/cuda_api.hpp"
 #include "src/gpu/runtime/rtc_attempt.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 

@@ -21,6 +21,11 @@ using cl::FoundDevice;
 using cl::Int;
 using cl::Loaded;
 
+cl::Mem mem_of(std::uint64_t handle) {
+  return reinterpret_cast<cl::Mem>(handle);  // NOLINT(performance-no-int-to-ptr)
+}
+cl::Mem mem_of(const Memory& memory) { return mem_of(memory.handle()); }
+
 class ClFunction : public Function {
  public:
   ClFunction(const cl::ClApi& api, cl::DeviceId device, cl::ProgramId program, const char* name)
@@ -132,29 +137,29 @@ class ClQueue : public Queue {
 
   void upload(const Memory& to, std::size_t offset, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;
-    check(api_.clEnqueueWriteBuffer, queue_, memory(to), 0, offset, bytes, from, 0, nullptr,
+    check(api_.clEnqueueWriteBuffer, queue_, mem_of(to), 0, offset, bytes, from, 0, nullptr,
           nullptr);
   }
 
   void download(void* to, const Memory& from, std::size_t offset, std::size_t bytes) override {
     if (bytes == 0) return;
-    check(api_.clEnqueueReadBuffer, queue_, memory(from), 0, offset, bytes, to, 0, nullptr,
+    check(api_.clEnqueueReadBuffer, queue_, mem_of(from), 0, offset, bytes, to, 0, nullptr,
           nullptr);
     // Without this, a driver may start nothing until the host waits, which it may do much later.
     check(api_.clFlush, queue_);
   }
 
-  void clear(const Memory& memory_to_clear, std::size_t offset, std::size_t bytes) override {
+  void clear(const Memory& memory, std::size_t offset, std::size_t bytes) override {
     if (bytes == 0) return;
     const std::uint8_t zero = 0;
-    check(api_.clEnqueueFillBuffer, queue_, memory(memory_to_clear), &zero, 1, offset, bytes, 0,
-          nullptr, nullptr);
+    check(api_.clEnqueueFillBuffer, queue_, mem_of(memory), &zero, 1, offset, bytes, 0, nullptr,
+          nullptr);
   }
 
   void copy(const Memory& to, std::size_t to_offset, const Memory& from, std::size_t from_offset,
             std::size_t bytes) override {
     if (bytes == 0) return;
-    check(api_.clEnqueueCopyBuffer, queue_, memory(from), memory(to), from_offset, to_offset, bytes,
+    check(api_.clEnqueueCopyBuffer, queue_, mem_of(from), mem_of(to), from_offset, to_offset, bytes,
           0, nullptr, nullptr);
   }
 
@@ -163,8 +168,8 @@ class ClQueue : public Queue {
     kernel.check_threads(grid.threads);
     cl::Uint index = 0;
     for (const Argument& argument : arguments) {
-      if (const auto* const* memory_pointer = std::get_if<const Memory*>(&argument.value)) {
-        const cl::Mem mem = **memory_pointer ? memory(**memory_pointer) : nullptr;
+      if (const auto* const* memory = std::get_if<const Memory*>(&argument.value)) {
+        const cl::Mem mem = **memory ? mem_of(**memory) : nullptr;
         check(api_.clSetKernelArg, kernel.kernel(), index, sizeof(void*), &mem);
       } else {
         const auto bytes = std::get<std::span<const std::uint8_t>>(argument.value);
@@ -203,10 +208,6 @@ class ClQueue : public Queue {
   void finish() override { check(api_.clFinish, queue_); }
 
  private:
-  static cl::Mem memory(const Memory& memory) {
-    return reinterpret_cast<cl::Mem>(memory.handle());  // NOLINT(performance-no-int-to-ptr)
-  }
-
   const cl::ClApi& api_;
   bool alone_;
   cl::CommandQueue queue_;
@@ -230,7 +231,7 @@ class ClPinned : public PinnedMemory {
       }
     }
     secure_zero(mapped_, buffer_.bytes());
-    api_.clEnqueueUnmapMemObject(queue_, mem(), mapped_, 0, nullptr, nullptr);
+    api_.clEnqueueUnmapMemObject(queue_, mem_of(buffer_), mapped_, 0, nullptr, nullptr);
     api_.clFinish(queue_);
   }
 
@@ -242,7 +243,7 @@ class ClPinned : public PinnedMemory {
 
   void to_device() override {
     if (mapped_ == nullptr) return;
-    check(api_.clEnqueueUnmapMemObject, queue_, mem(), mapped_, 0, nullptr, nullptr);
+    check(api_.clEnqueueUnmapMemObject, queue_, mem_of(buffer_), mapped_, 0, nullptr, nullptr);
     mapped_ = nullptr;
     check(api_.clFinish, queue_);
   }
@@ -252,14 +253,10 @@ class ClPinned : public PinnedMemory {
   }
 
  private:
-  [[nodiscard]] cl::Mem mem() const {
-    return reinterpret_cast<cl::Mem>(buffer_.handle());  // NOLINT(performance-no-int-to-ptr)
-  }
-
   void map() {
-    void* const pointer =
-        checked(api_.clEnqueueMapBuffer, queue_, mem(), cl::Uint{1}, cl::map_read | cl::map_write,
-                std::size_t{0}, buffer_.bytes(), cl::Uint{0}, nullptr, nullptr);
+    void* const pointer = checked(api_.clEnqueueMapBuffer, queue_, mem_of(buffer_), cl::Uint{1},
+                                  cl::map_read | cl::map_write, std::size_t{0}, buffer_.bytes(),
+                                  cl::Uint{0}, nullptr, nullptr);
     mapped_ = static_cast<std::uint8_t*>(pointer);
   }
 
@@ -350,11 +347,11 @@ class ClDevice : public Device {
     return binary;
   }
 
-  [[nodiscard]] std::unique_ptr<Program> load(const Binary& binary) override {
+  [[nodiscard]] std::shared_ptr<Program> load(const Binary& binary) override {
     const unsigned char* pointer = binary.data();
     const std::size_t bytes = binary.size();
     Int status = cl::success;
-    auto program = std::make_unique<ClProgram>(
+    auto program = std::make_shared<ClProgram>(
         api_, device_,
         checked(api_.clCreateProgramWithBinary, context_, 1, &device_, &bytes, &pointer, &status));
     check("clCreateProgramWithBinary", status);
@@ -369,10 +366,7 @@ class ClDevice : public Device {
     return {*this, reinterpret_cast<std::uint64_t>(mem), bytes};
   }
 
-  void release(std::uint64_t handle) noexcept override {
-    api_.clReleaseMemObject(
-        reinterpret_cast<cl::Mem>(handle));  // NOLINT(performance-no-int-to-ptr)
-  }
+  void release(std::uint64_t handle) noexcept override { api_.clReleaseMemObject(mem_of(handle)); }
 
   void build(cl::ProgramId program, const std::string& flags) {
     const Int code = api_.clBuildProgram(program, 1, &device_, flags.c_str(), nullptr, nullptr);

@@ -176,7 +176,7 @@ class Device : public Interface {
   [[nodiscard]] virtual Binary compile(const std::string& source,
                                        std::span<const std::string> options) = 0;
   // Throws DeviceError if the driver rejects the binary.
-  [[nodiscard]] virtual std::unique_ptr<Program> load(const Binary& binary) = 0;
+  [[nodiscard]] virtual std::shared_ptr<Program> load(const Binary& binary) = 0;
 
  private:
   friend class Memory;
