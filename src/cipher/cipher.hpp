@@ -137,6 +137,10 @@ inline void check_gcm_text(std::uint64_t bytes) {
 inline void check_gcm_sizes(std::uint64_t aad_bytes, std::uint64_t bytes) {
   if (bytes > gcm_max_text_bytes || aad_bytes > gcm_max_aad_bytes) refuse_gcm_sizes(bytes);
 }
+// Throws InvalidArgument unless `bytes` bytes are whole blocks. `clause`: the mode, and what says
+// so.
+void check_whole_blocks(std::uint64_t bytes, const char* clause);
+
 // Throws InvalidArgument if XTS has no data units of `unit_bytes` bytes. 0 is allowed: each message
 // is one.
 void check_xts_unit(std::uint64_t unit_bytes);
@@ -213,5 +217,15 @@ inline void crypt_one(const GcmCipher& cipher, Direction direction, const Segmen
   }
   finish(direction, segment, intact);
 }
+
+// Both seal or open segments that are not done, each with its own cipher, and set Segment::done of
+// each segment that is finished, even if they throw later.
+//
+// Those whose ciphers have keys on GPUs and which are short enough to share a launch. Skips all
+// others, also those for which the device lacks memory for many keys, and those that the CPU takes
+// over after a failure. Throws any other error of the devices.
+void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments);
+// All. The CPU's kernels process several short ones at once.
+void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments);
 
 }  // namespace paraes::detail

@@ -35,12 +35,6 @@ void check_buffers(Bytes in, MutableBytes out) {
   if (in.size() != out.size() || overlap_partly) refuse_buffers(in, out);
 }
 
-void check_whole_blocks(Bytes in, const char* clause) {
-  if (in.size() % block_bytes == 0) return;
-  throw InvalidArgument(std::string(clause) + " needs a whole number of 16-byte blocks, not " +
-                        std::to_string(in.size()) + " bytes");
-}
-
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_block(const char* name, std::size_t bytes) {
   throw InvalidArgument(std::string(name) + " has 16 bytes, not " + std::to_string(bytes));
 }
@@ -150,6 +144,12 @@ void detail::refuse_gcm_sizes(std::uint64_t bytes) {
       "GCM takes at most 2^61 - 1 bytes of associated data (SP 800-38D section 5.2.1.1)");
 }
 
+void detail::check_whole_blocks(std::uint64_t bytes, const char* clause) {
+  if (bytes % block_bytes == 0) return;
+  throw InvalidArgument(std::string(clause) + " needs a whole number of 16-byte blocks, not " +
+                        std::to_string(bytes) + " bytes");
+}
+
 void detail::check_xts_unit(std::uint64_t unit_bytes) {
   if (unit_bytes == 0 || (unit_bytes >= block_bytes && unit_bytes <= max_xts_unit_bytes)) return;
   throw InvalidArgument(
@@ -175,13 +175,13 @@ Ecb::Ecb(Bytes key, const Execution& execution)
 
 void Ecb::encrypt(Bytes in, MutableBytes out) {
   check_buffers(in, out);
-  check_whole_blocks(in, "ECB (SP 800-38A section 5.2)");
+  detail::check_whole_blocks(in.size(), "ECB (SP 800-38A section 5.2)");
   cipher_->ecb(Direction::encrypt, in.data(), out.data(), in.size());
 }
 
 void Ecb::decrypt(Bytes in, MutableBytes out) {
   check_buffers(in, out);
-  check_whole_blocks(in, "ECB (SP 800-38A section 5.2)");
+  detail::check_whole_blocks(in.size(), "ECB (SP 800-38A section 5.2)");
   cipher_->ecb(Direction::decrypt, in.data(), out.data(), in.size());
 }
 
@@ -192,13 +192,13 @@ Cbc::Cbc(Bytes key, Bytes iv, const Execution& execution)
 void Cbc::encrypt(Bytes in, MutableBytes out) {
   owner_.check("a message in CBC");
   check_buffers(in, out);
-  check_whole_blocks(in, "CBC (SP 800-38A section 5.2)");
+  detail::check_whole_blocks(in.size(), "CBC (SP 800-38A section 5.2)");
   cipher_->cbc_encrypt(chain_.data(), in.data(), out.data(), in.size());
 }
 
 void Cbc::decrypt(Bytes in, MutableBytes out) {
   check_buffers(in, out);
-  check_whole_blocks(in, "CBC (SP 800-38A section 5.2)");
+  detail::check_whole_blocks(in.size(), "CBC (SP 800-38A section 5.2)");
   cipher_->cbc_decrypt(chain_.data(), in.data(), out.data(), in.size());
 }
 
@@ -244,7 +244,7 @@ void Xts::decrypt(Bytes first_unit, Bytes in, MutableBytes out) {
 }
 
 Gcm::Gcm(Bytes key, const Execution& execution)
-    : cipher_(detail::open_gcm_cipher(key, execution)) {}
+    : cipher_(detail::open_gcm_cipher(key, execution, detail::Pairs::refuse)) {}
 
 void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
   check_buffers(in, out);

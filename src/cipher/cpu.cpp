@@ -9,11 +9,14 @@ namespace paraes::detail {
 namespace {
 
 // The part of DeviceCipher that is the same for all CPU ciphers.
-template <class Interface>
+template <class Interface, class KeyPointer>
 class OnCpu : public Interface {
  public:
-  OnCpu(const Kernel& kernel, const Executor& executor, std::string fallback)
-      : kernel_(kernel), executor_(executor), fallback_(std::move(fallback)) {}
+  OnCpu(const Kernel& kernel, KeyPointer key, const Executor& executor, std::string fallback)
+      : kernel_(kernel),
+        key_(std::move(key)),
+        executor_(executor),
+        fallback_(std::move(fallback)) {}
 
   [[nodiscard]] std::string_view kernel() const noexcept final { return kernel_.name; }
   [[nodiscard]] std::string device() const final { return "cpu"; }
@@ -22,17 +25,16 @@ class OnCpu : public Interface {
 
  protected:
   const Kernel& kernel_;
+  const KeyPointer key_;
   const Executor executor_;
 
  private:
   std::string fallback_;
 };
 
-class CpuBlock final : public OnCpu<BlockCipher> {
+class CpuBlock final : public OnCpu<BlockCipher, std::unique_ptr<const CipherKey>> {
  public:
-  CpuBlock(const Kernel& kernel, const Executor& executor, Bytes key, std::string fallback)
-      : OnCpu(kernel, executor, std::move(fallback)),
-        key_(std::make_unique<CipherKey>(kernel, key.data(), static_cast<unsigned>(key.size()))) {}
+  using OnCpu::OnCpu;
 
   void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
            std::size_t bytes) const override {
@@ -50,24 +52,16 @@ class CpuBlock final : public OnCpu<BlockCipher> {
            std::uint8_t* out, std::size_t bytes) const override {
     parallel_ctr(executor_, *key_, initial, offset, in, out, bytes);
   }
-
- private:
-  std::unique_ptr<const CipherKey> key_;
 };
 
-class CpuXts final : public OnCpu<XtsCipher> {
+class CpuXts final : public OnCpu<XtsCipher, std::unique_ptr<const XtsKey>> {
  public:
-  CpuXts(const Kernel& kernel, const Executor& executor, Bytes key, std::string fallback)
-      : OnCpu(kernel, executor, std::move(fallback)),
-        key_(std::make_unique<XtsKey>(kernel, key.data(), static_cast<unsigned>(key.size() / 2))) {}
+  using OnCpu::OnCpu;
 
   void xts(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
            const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const override {
     parallel_xts(executor_, *key_, direction, first_unit, unit_bytes, in, out, bytes);
   }
-
- private:
-  std::unique_ptr<const XtsKey> key_;
 };
 
 // Segments that a kernel processes in one call each, or several in one call.
@@ -117,11 +111,10 @@ class JobList {
   SegmentCipher::Segment* segments_[most];
 };
 
-class CpuGcm final : public OnCpu<GcmCipher> {
+class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
  public:
   CpuGcm(std::shared_ptr<const GcmKey> key, const Executor& executor, std::string fallback)
-      : OnCpu(key->cipher.kernel, executor, std::move(fallback)),
-        key_(std::move(key)),
+      : OnCpu(key->cipher.kernel, key, executor, std::move(fallback)),
         one_call_bytes_(gcm_one_call_bytes(executor, kernel_)) {}
 
   void seal(const GcmMessage& message) const override {
@@ -175,20 +168,21 @@ class CpuGcm final : public OnCpu<GcmCipher> {
     return verify_and_wipe_tag(computed, message);
   }
 
-  std::shared_ptr<const GcmKey> key_;
   std::uint64_t one_call_bytes_;  // messages of fewer bytes are one call of the kernel
 };
 
 }  // namespace
 
-std::shared_ptr<const BlockCipher> make_cpu_block(const Kernel& kernel, const Executor& executor,
-                                                  Bytes key, std::string fallback) {
-  return std::make_shared<CpuBlock>(kernel, executor, key, std::move(fallback));
+std::shared_ptr<const BlockCipher> make_cpu_block(std::unique_ptr<const CipherKey> key,
+                                                  const Executor& executor, std::string fallback) {
+  const Kernel& kernel = key->kernel;
+  return std::make_shared<CpuBlock>(kernel, std::move(key), executor, std::move(fallback));
 }
 
-std::shared_ptr<const XtsCipher> make_cpu_xts(const Kernel& kernel, const Executor& executor,
-                                              Bytes key, std::string fallback) {
-  return std::make_shared<CpuXts>(kernel, executor, key, std::move(fallback));
+std::shared_ptr<const XtsCipher> make_cpu_xts(std::unique_ptr<const XtsKey> key,
+                                              const Executor& executor, std::string fallback) {
+  const Kernel& kernel = key->data.kernel;
+  return std::make_shared<CpuXts>(kernel, std::move(key), executor, std::move(fallback));
 }
 
 std::shared_ptr<const GcmCipher> make_cpu_gcm(std::shared_ptr<const GcmKey> key,

@@ -9,7 +9,6 @@
 #include "paraes/error.hpp"
 #include "src/cipher/cipher.hpp"
 #include "src/cipher/device_memory.hpp"
-#include "src/cipher/gpu_kernels.hpp"
 #include "src/cipher/gpu_key.hpp"
 #include "src/cipher/open.hpp"
 
@@ -85,7 +84,7 @@ enum class Tags { none, in_output, in_input };
 class Call {
  public:
   Call(DeviceCipherImpl& cipher, const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
-       Tags tags)
+       Tags tags = Tags::none)
       : cipher_(cipher), in_(in), out_(out), messages_(messages), tags_(tags) {}
 
   // Throws InvalidArgument for what all modes refuse.
@@ -207,17 +206,8 @@ class Call {
   Tags tags_;
 };
 
-void check(DeviceCipherImpl& cipher, const DeviceBuffer& in, const DeviceBuffer& out,
-           Messages messages, Tags tags = Tags::none) {
-  Call(cipher, in, out, messages, tags).check();
-}
-
 void check_whole_blocks(Messages messages, const char* clause) {
-  for (const DeviceMessage& message : messages) {
-    if (message.bytes % block_bytes == 0) continue;
-    throw InvalidArgument(std::string(clause) + " needs a whole number of 16-byte blocks, not " +
-                          std::to_string(message.bytes) + " bytes");
-  }
+  for (const DeviceMessage& message : messages) detail::check_whole_blocks(message.bytes, clause);
 }
 
 void check_units(Messages messages, std::size_t unit_bytes) {
@@ -254,13 +244,13 @@ DeviceEcb::DeviceEcb(const DeviceStream& stream, std::span<const Bytes> keys,
 
 void DeviceEcb::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check_whole_blocks(messages, "ECB (SP 800-38A section 5.2)");
-  check(*impl_, in, out, messages);
+  Call(*impl_, in, out, messages).check();
   impl_->run("ecb_encrypt", in, out, messages);
 }
 
 void DeviceEcb::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check_whole_blocks(messages, "ECB (SP 800-38A section 5.2)");
-  check(*impl_, in, out, messages);
+  Call(*impl_, in, out, messages).check();
   impl_->run("ecb_decrypt", in, out, messages);
 }
 
@@ -272,7 +262,7 @@ DeviceCbc::DeviceCbc(const DeviceStream& stream, std::span<const Bytes> keys,
 
 void DeviceCbc::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check_whole_blocks(messages, "CBC (SP 800-38A section 5.2)");
-  check(*impl_, in, out, messages);
+  Call(*impl_, in, out, messages).check();
   impl_->cbc_decrypt(in, out, messages);
 }
 
@@ -283,7 +273,7 @@ DeviceCtr::DeviceCtr(const DeviceStream& stream, std::span<const Bytes> keys,
     : DeviceCipher(open_aes(stream, keys, false, options)) {}
 
 void DeviceCtr::process(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
-  check(*impl_, in, out, messages);
+  Call(*impl_, in, out, messages).check();
   impl_->run("ctr", in, out, messages);
 }
 
@@ -300,13 +290,13 @@ DeviceXts::DeviceXts(const DeviceStream& stream, Bytes key, std::size_t unit_byt
 
 void DeviceXts::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check_units(messages, unit_bytes_);
-  check(*impl_, in, out, messages);
+  Call(*impl_, in, out, messages).check();
   impl_->xts(Direction::encrypt, unit_bytes_, in, out, messages);
 }
 
 void DeviceXts::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check_units(messages, unit_bytes_);
-  check(*impl_, in, out, messages);
+  Call(*impl_, in, out, messages).check();
   impl_->xts(Direction::decrypt, unit_bytes_, in, out, messages);
 }
 
@@ -320,7 +310,7 @@ void DeviceGcm::seal(const DeviceBuffer& in, const DeviceBuffer& out, Messages m
   for (const DeviceMessage& message : messages) {
     detail::check_gcm_sizes(message.aad.size(), message.bytes);
   }
-  check(*impl_, in, out, messages, Tags::in_output);
+  Call(*impl_, in, out, messages, Tags::in_output).check();
   impl_->seal(in, out, messages);
 }
 
@@ -328,7 +318,7 @@ DeviceVerdict DeviceGcm::open(const DeviceBuffer& in, const DeviceBuffer& out, M
   for (const DeviceMessage& message : messages) {
     detail::check_gcm_sizes(message.aad.size(), message.bytes);
   }
-  check(*impl_, in, out, messages, Tags::in_input);
+  Call(*impl_, in, out, messages, Tags::in_input).check();
   return DeviceVerdict(impl_->open(in, out, messages));
 }
 

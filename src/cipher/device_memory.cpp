@@ -24,22 +24,6 @@ paraes_message to_message(const DeviceBuffer& in, const DeviceBuffer& out,
 
 }  // namespace
 
-DeviceVerdict::Pending::Pending(std::shared_ptr<gpu::PinnedPool> pool,
-                                std::unique_ptr<gpu::PinnedMemory> memory,
-                                std::unique_ptr<gpu::Mark> mark, std::size_t messages)
-    : pool_(std::move(pool)),
-      memory_(std::move(memory)),
-      mark_(std::move(mark)),
-      messages_(messages) {}
-
-DeviceVerdict::Pending::~Pending() {
-  if (memory_) pool_->give_back(std::move(memory_), std::move(mark_));
-}
-
-bool DeviceVerdict::Pending::intact(std::size_t index) const {
-  return load_le32(memory_->host().data() + 16 * index) == 1;
-}
-
 namespace detail {
 
 DeviceCipherImpl::DeviceCipherImpl(std::shared_ptr<gpu::DeviceContext> context,
@@ -130,8 +114,8 @@ std::shared_ptr<const DeviceVerdict::Pending> DeviceCipherImpl::open(
   queue_.launches().gcm(buffers(in, out), Direction::decrypt, work);
   gpu::CallerQueue::Verdicts verdicts = queue_.download_verdicts(messages.size());
   queue_.queue().flush();
-  return std::make_shared<const DeviceVerdict::Pending>(queue_.pinned(), std::move(verdicts.memory),
-                                                        std::move(verdicts.mark), messages.size());
+  return std::make_shared<const DeviceVerdict::Pending>(queue_.pinned(), std::move(verdicts),
+                                                        messages.size());
 }
 
 gpu::GcmWork DeviceCipherImpl::plan(Direction direction, const DeviceBuffer& in,
@@ -204,27 +188,28 @@ void DeviceCipherImpl::put_addend(const DeviceMessage& message, paraes_gcm_end& 
     key = std::make_unique<const GcmKey>(find_kernel("auto"), material.keys[0].data(),
                                          material.key_bytes());
   }
-  std::uint8_t one[16] = {0x80};
-  std::uint8_t h[16] = {};
-  gcm_hash(*key, h, one, sizeof one);
-  std::uint8_t hash[16] = {};
-  gcm_hash(*key, hash, message.aad.data(), message.aad.size());
-  Gf128 power_of_h = power(load_gf128(h), (message.bytes + 15) / 16 + 1);
-  Gf128Factor factor = make_factor(power_of_h);
-  Gf128Factor h_factor = make_factor(load_gf128(h));
-  Gf128 sum = multiply(load_gf128(hash), factor);
-  Gf128 length = multiply({std::uint64_t{message.aad.size()} * 8, 0}, h_factor);
-  std::uint8_t addend[16];
-  store_gf128(addend, {sum.high ^ length.high, sum.low ^ length.low});
-  std::memcpy(end.addend, addend, sizeof addend);
-  secure_zero(h, sizeof h);
-  secure_zero(hash, sizeof hash);
-  secure_zero(addend, sizeof addend);
-  secure_zero(&power_of_h, sizeof power_of_h);
-  secure_zero(&factor, sizeof factor);
-  secure_zero(&h_factor, sizeof h_factor);
-  secure_zero(&sum, sizeof sum);
-  secure_zero(&length, sizeof length);
+  const std::uint8_t one[16] = {0x80};
+  struct Secrets {
+    std::uint8_t h[16] = {};
+    std::uint8_t hash[16] = {};
+    Gf128 power_of_h{};
+    Gf128Factor factor{};
+    Gf128Factor h_factor{};
+    Gf128 sum{};
+    Gf128 length{};
+    std::uint8_t addend[16] = {};
+  } secret;
+  gcm_hash(*key, secret.h, one, sizeof one);
+  gcm_hash(*key, secret.hash, message.aad.data(), message.aad.size());
+  secret.power_of_h = power(load_gf128(secret.h), (message.bytes + 15) / 16 + 1);
+  secret.factor = make_factor(secret.power_of_h);
+  secret.h_factor = make_factor(load_gf128(secret.h));
+  secret.sum = multiply(load_gf128(secret.hash), secret.factor);
+  secret.length = multiply({std::uint64_t{message.aad.size()} * 8, 0}, secret.h_factor);
+  store_gf128(secret.addend,
+              {secret.sum.high ^ secret.length.high, secret.sum.low ^ secret.length.low});
+  std::memcpy(end.addend, secret.addend, sizeof secret.addend);
+  secure_zero(&secret, sizeof secret);
 }
 
 }  // namespace detail

@@ -5,10 +5,12 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "paraes/ciphers.hpp"
 #include "paraes/devices.hpp"
+#include "src/core/bytes.hpp"
 #include "src/gpu/caller_queue.hpp"
 #include "src/gpu/context.hpp"
 #include "src/gpu/key_material.hpp"
@@ -19,19 +21,25 @@ namespace paraes {
 // The verdicts of one open(), in pinned memory that the device writes.
 class DeviceVerdict::Pending {
  public:
-  // 16 bytes a message: 1 or 0 in the first four, little-endian, once the queue has passed `mark`.
-  Pending(std::shared_ptr<gpu::PinnedPool> pool, std::unique_ptr<gpu::PinnedMemory> memory,
-          std::unique_ptr<gpu::Mark> mark, std::size_t messages);
-  ~Pending();
+  Pending(std::shared_ptr<gpu::PinnedPool> pool, gpu::CallerQueue::Verdicts verdicts,
+          std::size_t messages)
+      : pool_(std::move(pool)), verdicts_(std::move(verdicts)), messages_(messages) {}
+  ~Pending() {
+    if (verdicts_.memory) {
+      pool_->give_back(std::move(verdicts_.memory), std::move(verdicts_.mark));
+    }
+  }
 
-  [[nodiscard]] bool ready() const { return mark_ == nullptr || mark_->passed(); }
-  [[nodiscard]] bool intact(std::size_t index) const;
+  [[nodiscard]] bool ready() const { return verdicts_.mark == nullptr || verdicts_.mark->passed(); }
+  // 16 bytes a message: 1 or 0 in the first four, little-endian, once it is ready.
+  [[nodiscard]] bool intact(std::size_t index) const {
+    return load_le32(verdicts_.memory->host().data() + 16 * index) == 1;
+  }
   [[nodiscard]] std::size_t messages() const noexcept { return messages_; }
 
  private:
   std::shared_ptr<gpu::PinnedPool> pool_;
-  std::unique_ptr<gpu::PinnedMemory> memory_;
-  std::unique_ptr<gpu::Mark> mark_;  // nullptr if there are no messages
+  gpu::CallerQueue::Verdicts verdicts_;  // empty if there are no messages
   std::size_t messages_;
 };
 

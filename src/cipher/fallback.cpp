@@ -1,4 +1,4 @@
-#include "src/cipher/fallback.hpp"
+// GCM on GPUs; the CPU takes over when they fail.
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "src/core/counter.hpp"
+#include "src/cipher/gpu_gcm.hpp"
 
 namespace paraes::detail {
 namespace {

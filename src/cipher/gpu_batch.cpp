@@ -1,4 +1,4 @@
-#include "src/cipher/gpu_batch.hpp"
+// Processes segments of many messages, each with its own key, in few launches.
 
 #include <algorithm>
 #include <tuple>

@@ -64,6 +64,12 @@ class GpuGcm final : public OnGpu<GcmCipher> {
   std::shared_ptr<const GcmKey> key_;
 };
 
+// GCM on `gpu`. When that fails, `cpu` finishes the operation and does all later ones. Both use
+// `key`.
+[[nodiscard]] std::shared_ptr<const GcmCipher> with_fallback(std::unique_ptr<const GpuGcm> gpu,
+                                                             std::shared_ptr<const GcmCipher> cpu,
+                                                             std::shared_ptr<const GcmKey> key);
+
 // A launch's description of a segment whose text is at `from` of its input and `to` of its output.
 // Its tag has no place yet.
 [[nodiscard]] inline paraes_message message_of(Direction direction, std::size_t from,

@@ -7,10 +7,8 @@
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
 #include "src/cipher/cpu.hpp"
-#include "src/cipher/fallback.hpp"
 #include "src/cipher/gpu.hpp"
 #include "src/cipher/gpu_gcm.hpp"
-#include "src/cipher/gpu_kernels.hpp"
 #include "src/cipher/pair.hpp"
 #include "src/gpu/device_names.hpp"
 #include "src/gpu/programs/program_variant.hpp"
@@ -54,9 +52,6 @@ struct Location {
   std::string fallback;                   // why `pool` is nullptr although GPUs were requested
 };
 
-// Which ciphers can work on the CPU and GPUs together.
-enum class Pairs : bool { refuse, accept };
-
 Location find_location(const Execution& execution, Pairs pairs) {
   const std::optional<gpu::DeviceNames> gpus = gpu::parse_device(execution.device);
   // With a GPU, execution.kernel names a GPU kernel.
@@ -87,62 +82,46 @@ GpuUse use_of(const Execution& execution) {
   return {.key_expansion = execution.key_expansion, .overlap = execution.overlap};
 }
 
+// With new, because only such objects lie in locked memory. `count`: of the keys in `key`.
+template <class Key>
+std::unique_ptr<const Key> expand(const Kernel& kernel, Bytes key, std::size_t count) {
+  return std::make_unique<Key>(kernel, key.data(), static_cast<unsigned>(key.size() / count));
+}
+
 }  // namespace
 
 std::shared_ptr<const BlockCipher> open_block_cipher(Bytes key, const Execution& execution) {
   check_aes_key(key);
-  Location location = find_location(execution, Pairs::refuse);
-  if (!location.pool) {
-    return make_cpu_block(location.kernel, location.executor, key, std::move(location.fallback));
-  }
-  return make_gpu_block(
-      std::move(location.pool),
-      std::make_unique<CipherKey>(location.kernel, key.data(), static_cast<unsigned>(key.size())),
-      location.executor, use_of(execution));
+  Location at = find_location(execution, Pairs::refuse);
+  auto own = expand<CipherKey>(at.kernel, key, 1);
+  if (!at.pool) return make_cpu_block(std::move(own), at.executor, std::move(at.fallback));
+  return make_gpu_block(std::move(at.pool), std::move(own), at.executor, use_of(execution));
 }
 
 std::shared_ptr<const XtsCipher> open_xts_cipher(Bytes key, const Execution& execution) {
   check_xts_key(key);
-  Location location = find_location(execution, Pairs::refuse);
-  if (!location.pool) {
-    return make_cpu_xts(location.kernel, location.executor, key, std::move(location.fallback));
-  }
-  return make_gpu_xts(
-      std::move(location.pool),
-      std::make_unique<XtsKey>(location.kernel, key.data(), static_cast<unsigned>(key.size() / 2)),
-      location.executor, use_of(execution));
+  Location at = find_location(execution, Pairs::refuse);
+  auto own = expand<XtsKey>(at.kernel, key, 2);
+  if (!at.pool) return make_cpu_xts(std::move(own), at.executor, std::move(at.fallback));
+  return make_gpu_xts(std::move(at.pool), std::move(own), at.executor, use_of(execution));
 }
 
-namespace {
-
-std::shared_ptr<const GcmCipher> open_gcm(Bytes key, const Execution& execution, Pairs pairs) {
+std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key, const Execution& execution,
+                                                 Pairs pairs) {
   check_aes_key(key);
-  Location location = find_location(execution, pairs);
-  // make_unique, because only objects made with new lie in locked memory.
-  std::shared_ptr<const GcmKey> own =
-      std::make_unique<GcmKey>(location.kernel, key.data(), static_cast<unsigned>(key.size()));
-  if (!location.pool)
-    return make_cpu_gcm(std::move(own), location.executor, std::move(location.fallback));
-  const std::shared_ptr<const GcmCipher> cpu = make_cpu_gcm(own, location.executor, {});
-  auto gpu = std::make_unique<GpuGcm>(location.pool, own, location.executor, use_of(execution));
+  Location at = find_location(execution, pairs);
+  std::shared_ptr<const GcmKey> own = expand<GcmKey>(at.kernel, key, 1);
+  if (!at.pool) return make_cpu_gcm(std::move(own), at.executor, std::move(at.fallback));
+  const std::shared_ptr<const GcmCipher> cpu = make_cpu_gcm(own, at.executor, {});
+  auto gpu = std::make_unique<GpuGcm>(at.pool, own, at.executor, use_of(execution));
   std::shared_ptr<const GcmCipher> cipher;
   if (execution.fall_back) {
     cipher = with_fallback(std::move(gpu), cpu, own);
   } else {
     cipher = std::move(gpu);
   }
-  if (!location.is_pair) return cipher;
-  return make_pair_gcm(std::move(cipher), cpu, pair_rates(*location.pool, cpu->kernel()));
-}
-
-}  // namespace
-
-std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key, const Execution& execution) {
-  return open_gcm(key, execution, Pairs::refuse);
-}
-
-std::shared_ptr<const GcmCipher> open_segment_cipher(Bytes key, const Execution& execution) {
-  return open_gcm(key, execution, Pairs::accept);
+  if (!at.is_pair) return cipher;
+  return make_pair_gcm(std::move(cipher), cpu, pair_rates(*at.pool, cpu->kernel()));
 }
 
 }  // namespace paraes::detail

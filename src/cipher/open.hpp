@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "paraes/ciphers.hpp"
 #include "src/cipher/cipher.hpp"
+#include "src/gpu/programs/kernel_rows.hpp"
 
 namespace paraes::detail {
 
@@ -13,17 +15,23 @@ namespace paraes::detail {
 void check_aes_key(Bytes key);
 void check_xts_key(Bytes key);
 
-// Throw what the two functions above throw, and InvalidArgument for an unknown device
+// The row of the GPU kernel `request`, a name as in select_kernel(). If it is empty, the name is
+// the value of PARAES_KERNEL, or `auto` if that is not set. `auto` is the fastest constant-time
+// kernel, or with allow_leaky the fastest kernel. Throws UnknownKernel if no GPU kernel has the
+// name.
+[[nodiscard]] const gpu::KernelRow& select_gpu_kernel(std::string_view request, bool allow_leaky);
+
+// Throw what the functions above throw, and InvalidArgument for an unknown device
 // or kernel, or a wrong number of threads. Throw Unavailable or DeviceError if the device or the
 // kernel cannot be used; with execution.fall_back, the CPU is used instead.
 [[nodiscard]] std::shared_ptr<const BlockCipher> open_block_cipher(Bytes key,
                                                                    const Execution& execution);
 [[nodiscard]] std::shared_ptr<const XtsCipher> open_xts_cipher(Bytes key,
                                                                const Execution& execution);
+// Which ciphers can work on the CPU and GPUs together ("cpu+cuda:0"): those of segments.
+enum class Pairs : bool { refuse, accept };
 [[nodiscard]] std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key,
-                                                               const Execution& execution);
-// The same for segments, which the CPU and GPUs may share ("cpu+cuda:0").
-[[nodiscard]] std::shared_ptr<const GcmCipher> open_segment_cipher(Bytes key,
-                                                                   const Execution& execution);
+                                                               const Execution& execution,
+                                                               Pairs pairs);
 
 }  // namespace paraes::detail

@@ -9,8 +9,6 @@
 
 #include "paraes/error.hpp"
 #include "src/cipher/cipher.hpp"
-#include "src/cipher/cpu.hpp"
-#include "src/cipher/gpu_batch.hpp"
 #include "src/cipher/open.hpp"
 
 namespace paraes {
@@ -64,7 +62,7 @@ std::array<std::uint8_t, 12> SegmentNonces::nonce(std::uint64_t index, bool last
 }
 
 SegmentCipher::SegmentCipher(Bytes key, Bytes base_nonce, Nonces nonces, const Execution& execution)
-    : cipher_(detail::open_segment_cipher(key, execution)) {
+    : cipher_(detail::open_gcm_cipher(key, execution, detail::Pairs::accept)) {
   if (base_nonce.size() != nonces_.base.size()) {
     throw InvalidArgument("the base nonce of a message has 12 bytes, not " +
                           std::to_string(base_nonce.size()));
