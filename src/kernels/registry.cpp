@@ -5,7 +5,6 @@
 #include <string>
 
 #include "paraes/error.hpp"
-#include "src/kernels/rows.hpp"
 
 namespace paraes {
 namespace {

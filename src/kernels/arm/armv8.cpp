@@ -5,7 +5,6 @@
 #include <arm_neon.h>
 
 #include "src/core/counter.hpp"
-#include "src/kernels/rows.hpp"
 #include "src/kernels/target.hpp"
 
 PARAES_TARGET_BEGIN("arch=armv8-a+crypto")

@@ -6,7 +6,6 @@
 #include "src/kernels/arm/ghash_p8.hpp"
 #include "src/kernels/bitslice/bitslice.hpp"
 #include "src/kernels/block_modes.hpp"
-#include "src/kernels/rows.hpp"
 #include "src/kernels/target.hpp"
 
 namespace paraes::bitslice_neon {

@@ -3,7 +3,6 @@
 #include "src/kernels/bitslice/bitslice.hpp"
 #include "src/kernels/block_modes.hpp"
 #include "src/kernels/ghash_portable.hpp"
-#include "src/kernels/rows.hpp"
 #include "src/kernels/target.hpp"
 
 namespace paraes::bitslice {

@@ -11,7 +11,6 @@
 #include "paraes/error.hpp"
 #include "src/core/counter.hpp"
 #include "src/kernels/ghash_portable.hpp"
-#include "src/kernels/rows.hpp"
 
 namespace paraes {
 namespace {

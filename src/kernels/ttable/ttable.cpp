@@ -4,7 +4,6 @@
 
 #include "src/core/sbox.hpp"
 #include "src/kernels/block_modes.hpp"
-#include "src/kernels/rows.hpp"
 
 namespace paraes {
 namespace {

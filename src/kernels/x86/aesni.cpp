@@ -5,7 +5,6 @@
 #include <immintrin.h>
 
 #include "src/core/counter.hpp"
-#include "src/kernels/rows.hpp"
 #include "src/kernels/target.hpp"
 
 PARAES_TARGET_BEGIN("sse4.1,ssse3,aes,pclmul")

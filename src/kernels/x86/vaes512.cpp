@@ -3,7 +3,6 @@
 #include <immintrin.h>
 
 #include "src/core/counter.hpp"
-#include "src/kernels/rows.hpp"
 #include "src/kernels/target.hpp"
 #include "src/kernels/x86/aesni.hpp"
 
