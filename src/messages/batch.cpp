@@ -6,8 +6,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/messages.hpp"
-#include "src/messages/bad_segment.hpp"
-#include "src/messages/segment_range.hpp"
+#include "src/messages/segments.hpp"
 
 namespace paraes {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -30,15 +29,6 @@ Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-std::vector<std::uint8_t> join(std::initializer_list<Bytes> parts) {
-  std::size_t size = 0;
-  for (const Bytes part : parts) size += part.size();
-  std::vector<std::uint8_t> all(size);
-  auto to = all.begin();
-  for (const Bytes part : parts) to = std::copy(part.begin(), part.end(), to);
-  return all;
-}
-
 void check_key(Bytes key) {
   if (key.size() == 16 || key.size() == 32) return;
   throw InvalidArgument("chunked encryption takes a key of 16 or 32 bytes, not " +
@@ -61,16 +51,11 @@ SecretBytes derive(Bytes key, Bytes salt, Bytes preface, Bytes context) {
   return derived;
 }
 
-// `before`: what precedes the salt in the header.
-Message::Parts make_parts(std::initializer_list<Bytes> before, Bytes salt,
-                          const SecretBytes& derived) {
+// `start` and `wrap` precede the salt in the header.
+Message::Parts make_parts(Bytes start, Bytes wrap, Bytes salt, const SecretBytes& derived) {
   const std::size_t key_bytes = derived.size() - nonce_bytes - commitment_bytes;
   const Bytes all = derived.span();
-  std::vector<std::uint8_t> header = join(before);
-  header.reserve(header.size() + c2sp_header_bytes);
-  for (const Bytes part : {salt, all.last(commitment_bytes)}) {
-    header.insert(header.end(), part.begin(), part.end());
-  }
+  std::vector<std::uint8_t> header = join({start, wrap, salt, all.last(commitment_bytes)});
   const SegmentLayout layout = c2sp_layout(header.size());
   SegmentKey secret;
   secret.key = SecretBytes(all.first(key_bytes));
@@ -86,12 +71,12 @@ IntegrityError ends_in_header(std::size_t bytes) {
                         std::to_string(bytes) + " bytes");
 }
 
-// `before`: what precedes the header of the c2sp message. `preface`: with which the context begins.
-Message::Parts new_message(std::initializer_list<Bytes> before, Bytes preface, Bytes key,
-                           Bytes context) {
+// `start` and `wrap` precede the header of the c2sp message. `preface`: with which the context
+// begins.
+Message::Parts new_message(Bytes start, Bytes wrap, Bytes preface, Bytes key, Bytes context) {
   std::array<std::uint8_t, salt_bytes> salt{};
   random_bytes(salt);
-  return make_parts(before, salt, derive(key, salt, preface, context));
+  return make_parts(start, wrap, salt, derive(key, salt, preface, context));
 }
 
 // The last part of `header` is that of the c2sp message: what precedes it has `before` bytes.
@@ -105,7 +90,7 @@ Message::Parts open_message(Bytes header, std::size_t before, Bytes preface,
                            header.last(commitment_bytes))) {
     throw WrongKey(secret);
   }
-  return make_parts({header.first(before)}, salt, derived);
+  return make_parts(header.first(before), {}, salt, derived);
 }
 
 constexpr std::string_view magic = "PARAES\r\n";
@@ -132,6 +117,15 @@ void check_key_bits(unsigned key_bits) {
 }
 
 }  // namespace
+
+std::vector<std::uint8_t> join(std::initializer_list<Bytes> parts) {
+  std::size_t size = 0;
+  for (const Bytes part : parts) size += part.size();
+  std::vector<std::uint8_t> all(size);
+  auto to = all.begin();
+  for (const Bytes part : parts) to = std::copy(part.begin(), part.end(), to);
+  return all;
+}
 
 void check_header_size(std::size_t bytes, std::size_t expected) {
   if (bytes < expected) throw ends_in_header(expected);
@@ -165,7 +159,7 @@ SegmentLayout c2sp_layout(std::uint64_t header_bytes) {
 
 Message::Parts new_c2sp_message(Bytes key, Bytes context) {
   check_key(key);
-  return new_message({}, {}, key, context);
+  return new_message({}, {}, {}, key, context);
 }
 
 Message::Parts open_c2sp_message(Bytes header, Bytes key, Bytes context) {
@@ -321,7 +315,7 @@ Message::Parts new_paraes_message(const Preface& preface, Bytes input_key, Bytes
                           " bytes, not " + std::to_string(wrap.size()));
   }
   const std::array<std::uint8_t, Preface::bytes> start = preface.encode();
-  return new_message({start, wrap}, preface.context(), input_key, context);
+  return new_message(start, wrap, preface.context(), input_key, context);
 }
 
 Message::Parts new_paraes_message(Bytes key, Bytes context) {

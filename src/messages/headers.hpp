@@ -1,11 +1,16 @@
-// Checks that the formats share.
+// What the formats share.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
 
 #include "paraes/messages.hpp"
 
 namespace paraes {
+
+[[nodiscard]] std::vector<std::uint8_t> join(std::initializer_list<Bytes> parts);
 
 // Throws IntegrityError if a header has `bytes` bytes instead of `expected`. If there are fewer,
 // the message says that the input is truncated.

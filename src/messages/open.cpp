@@ -8,10 +8,9 @@
 
 #include "paraes/error.hpp"
 #include "paraes/messages.hpp"
-#include "src/messages/bad_segment.hpp"
 #include "src/messages/pipeline.hpp"
 #include "src/messages/salvage.hpp"
-#include "src/messages/segment_range.hpp"
+#include "src/messages/segments.hpp"
 
 namespace paraes {
 namespace {
@@ -162,12 +161,7 @@ class Open final : public detail::ChunkStages {
     if (chunk.first >= end_segment_) return false;
     chunk.segments = std::min(per_chunk_, end_segment_ - chunk.first);
     chunk.last = chunk.first + chunk.segments == extent_.segments;
-    const std::uint64_t begin = layout_.sealed_offset(chunk.first);
-    const std::uint64_t end =
-        chunk.last ? sealed_bytes_ : layout_.sealed_offset(chunk.first + chunk.segments);
-    const MutableBytes in = buffers.in_at(begin, static_cast<std::size_t>(end - begin));
-    read_exactly(*file_, begin, in);
-    chunk.in = in;
+    buffers.read_sealed(*file_, layout_, sealed_bytes_, chunk);
     return true;
   }
 
@@ -177,11 +171,8 @@ class Open final : public detail::ChunkStages {
     chunk.out = buffers.out_at(
         layout_.plain_offset(chunk.first) - range_begin_,
         static_cast<std::size_t>(chunk.in.size() - chunk.segments * segment_tag_bytes));
-    buffers.segments.clear();
     const SegmentRange range{layout_, chunk.first, chunk.segments, chunk.last};
-    for (std::uint64_t index = chunk.first; index < range.end(); ++index) {
-      buffers.segments.push_back(range.at(index, Direction::decrypt, chunk.in, chunk.out));
-    }
+    range.list(Direction::decrypt, chunk.in, chunk.out, buffers.segments);
     // The bytes behind the last segment are none: it may still be that of the message.
     const bool cut = !chunk.defect.empty() && !buffers.segments.empty();
     std::vector<std::uint8_t> end;  // its ciphertext, where it is overwritten
@@ -225,17 +216,13 @@ class Open final : public detail::ChunkStages {
   void write(const Chunk& chunk, WorkerBuffers& buffers) override {
     if (salvage_) {
       salvage_->add(layout_.plain_offset(chunk.first), buffers.segments);
-    } else {
-      const auto bad = std::find_if(buffers.segments.begin(), buffers.segments.end(),
-                                    [](const auto& segment) { return !segment.intact; });
-      if (bad != buffers.segments.end()) {
-        // A sink in order gets the intact segments before the bad one. For a positional sink the
-        // caller discards the output.
-        if (file_sink_ == nullptr) write_plain(chunk, buffers, layout_.plain_offset(bad->index));
-        // A later segment of this share is reported only if its first one is intact.
-        const bool key_fits = message_.commits() || (has_first_segment_ && bad->index != 0);
-        throw bad_segment(layout_, key_fits, bad->index);
-      }
+    } else if (const auto* const bad = first_bad(buffers.segments); bad != nullptr) {
+      // A sink in order gets the intact segments before the bad one. For a positional sink the
+      // caller discards the output.
+      if (file_sink_ == nullptr) write_plain(chunk, buffers, layout_.plain_offset(bad->index));
+      // A later segment of this share is reported only if its first one is intact.
+      const bool key_fits = message_.commits() || (has_first_segment_ && bad->index != 0);
+      throw bad_segment(layout_, key_fits, bad->index);
     }
     write_plain(chunk, buffers, layout_.plain_offset(chunk.first) + chunk.out.size());
     opened_ += chunk.segments;

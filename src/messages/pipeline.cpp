@@ -6,7 +6,7 @@
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 #include "src/core/chunk.hpp"
-#include "src/messages/large_segments.hpp"
+#include "src/messages/segments.hpp"
 
 namespace paraes::detail {
 namespace {
@@ -216,6 +216,16 @@ MutableBytes WorkerBuffers::in_at(std::uint64_t offset, std::size_t bytes) {
   in_begin_ = static_cast<std::size_t>(offset % page_bytes);
   if (in_.size() < in_begin_ + bytes + tag_bytes_) in_ = IoBuffer(in_begin_ + bytes + tag_bytes_);
   return in_.span().subspan(in_begin_, bytes);
+}
+
+void WorkerBuffers::read_sealed(const PositionalSource& source, const SegmentLayout& layout,
+                                std::uint64_t sealed_bytes, Chunk& chunk) {
+  const std::uint64_t begin = layout.sealed_offset(chunk.first);
+  const std::uint64_t end =
+      chunk.last ? sealed_bytes : layout.sealed_offset(chunk.first + chunk.segments);
+  const MutableBytes in = in_at(begin, static_cast<std::size_t>(end - begin));
+  read_exactly(source, begin, in);
+  chunk.in = in;
 }
 
 MutableBytes WorkerBuffers::out_at(std::uint64_t offset, std::size_t bytes) {

@@ -57,6 +57,9 @@ class WorkerBuffers {
   [[nodiscard]] MutableBytes in(std::size_t bytes, std::size_t kept = 0);
   // `bytes` bytes for the input from `offset` of a file.
   [[nodiscard]] MutableBytes in_at(std::uint64_t offset, std::size_t bytes);
+  // Reads the sealed segments of a chunk, whose numbers are set, from a message of sealed_bytes.
+  void read_sealed(const PositionalSource& source, const SegmentLayout& layout,
+                   std::uint64_t sealed_bytes, Chunk& chunk);
   // `bytes` bytes for the output, which goes to `offset` of a file: at most those of the input, and
   // the tags of the segments.
   [[nodiscard]] MutableBytes out_at(std::uint64_t offset, std::size_t bytes);

@@ -223,13 +223,7 @@ std::vector<std::uint8_t> header_with_wrap(Bytes header, const Preface& preface,
     throw InvalidArgument("this header, preface or wrap is not of a message with recipients");
   }
   check_preface(preface);
-  const std::array<std::uint8_t, Preface::bytes> start = preface.encode();
-  const Bytes message = header.last(c2sp_header_bytes);
-  std::vector<std::uint8_t> made(start.size() + wrap.size() + message.size());
-  auto end = std::copy(start.begin(), start.end(), made.begin());
-  end = std::copy(wrap.begin(), wrap.end(), end);
-  std::copy(message.begin(), message.end(), end);
-  return made;
+  return join({preface.encode(), wrap, header.last(c2sp_header_bytes)});
 }
 
 }  // namespace paraes

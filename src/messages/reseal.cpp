@@ -8,9 +8,8 @@
 #include "paraes/messages.hpp"
 #include "paraes/threads.hpp"
 #include "src/core/stopwatch.hpp"
-#include "src/messages/bad_segment.hpp"
 #include "src/messages/pipeline.hpp"
-#include "src/messages/segment_range.hpp"
+#include "src/messages/segments.hpp"
 
 namespace paraes {
 namespace {
@@ -54,27 +53,20 @@ class Reseal final : public detail::ChunkStages {
     if (chunk.first >= extent_.segments) return false;
     chunk.segments = std::min(per_chunk_, extent_.segments - chunk.first);
     chunk.last = chunk.first + chunk.segments == extent_.segments;
-    const std::uint64_t begin = layout_.sealed_offset(chunk.first);
-    const std::uint64_t end =
-        chunk.last ? source_bytes_ : layout_.sealed_offset(chunk.first + chunk.segments);
-    const MutableBytes in = buffers.in_at(begin, static_cast<std::size_t>(end - begin));
-    read_exactly(source_, begin, in);
-    chunk.in = in;
+    buffers.read_sealed(source_, layout_, source_bytes_, chunk);
     return true;
   }
 
   // Opens each segment to where it is sealed again: `out` has the same segments as `in`.
   void compute(Chunk& chunk, WorkerBuffers& buffers) override {
     chunk.out = buffers.out_at(target_of(layout_.sealed_offset(chunk.first)), chunk.in.size());
-    buffers.segments.clear();
     const SegmentRange range{layout_, chunk.first, chunk.segments, chunk.last};
-    for (std::uint64_t index = chunk.first; index < range.end(); ++index) {
-      SegmentCipher::Segment segment = range.at(index, Direction::decrypt, chunk.in, chunk.out);
+    range.list(Direction::decrypt, chunk.in, chunk.out, buffers.segments);
+    for (SegmentCipher::Segment& segment : buffers.segments) {
       segment.out = {chunk.out.data() + (segment.in.data() - chunk.in.data()), segment.out.size()};
-      buffers.segments.push_back(segment);
     }
     pipeline_.crypt(Direction::decrypt, buffers);
-    if (to_ == nullptr || first_bad(buffers) != nullptr) return;
+    if (to_ == nullptr || first_bad(buffers.segments) != nullptr) return;
     for (SegmentCipher::Segment& segment : buffers.segments) {
       // The tag follows the plaintext.
       segment.in = segment.out;
@@ -85,19 +77,12 @@ class Reseal final : public detail::ChunkStages {
   }
 
   void write(const Chunk& chunk, WorkerBuffers& buffers) override {
-    if (const auto* const bad = first_bad(buffers); bad != nullptr) {
+    if (const auto* const bad = first_bad(buffers.segments); bad != nullptr) {
       throw bad_segment(layout_, from_.commits() || bad->index != 0, bad->index);
     }
     const Bytes data = to_ == nullptr ? chunk.in : Bytes(chunk.out);
     sink_.write_at(target_of(layout_.sealed_offset(chunk.first)), data);
     pipeline_.report(buffers, chunk.in.size() - chunk.segments * segment_tag_bytes);
-  }
-
-  [[nodiscard]] static const SegmentCipher::Segment* first_bad(const WorkerBuffers& buffers) {
-    for (const SegmentCipher::Segment& segment : buffers.segments) {
-      if (!segment.intact) return &segment;
-    }
-    return nullptr;
   }
 
   // Where in the sink a segment at this offset of the source goes.

@@ -6,7 +6,7 @@
 
 #include "paraes/messages.hpp"
 #include "src/messages/pipeline.hpp"
-#include "src/messages/segment_range.hpp"
+#include "src/messages/segments.hpp"
 
 namespace paraes {
 namespace {
@@ -89,11 +89,8 @@ class Seal final : public detail::ChunkStages {
     chunk.out = buffers.out_at(
         layout_.sealed_offset(chunk.first),
         static_cast<std::size_t>(chunk.in.size() + chunk.segments * segment_tag_bytes));
-    buffers.segments.clear();
     const SegmentRange range{layout_, chunk.first, chunk.segments, chunk.last};
-    for (std::uint64_t index = chunk.first; index < range.end(); ++index) {
-      buffers.segments.push_back(range.at(index, Direction::encrypt, chunk.in, chunk.out));
-    }
+    range.list(Direction::encrypt, chunk.in, chunk.out, buffers.segments);
     pipeline_.crypt(Direction::encrypt, buffers);
   }
 

@@ -11,8 +11,7 @@
 #include "paraes/secret.hpp"
 #include "src/core/chunk.hpp"
 #include "src/core/executor.hpp"
-#include "src/messages/bad_segment.hpp"
-#include "src/messages/segment_range.hpp"
+#include "src/messages/segments.hpp"
 
 namespace paraes {
 namespace {

@@ -140,7 +140,7 @@ MUTATIONS = [
         "--salvage does not say that the end of a file is missing if damage precedes it"),
     Mutation(
         2, "reseal-damaged", "library", "src/messages/reseal.cpp",
-        "    if (to_ == nullptr || first_bad(buffers) != nullptr) return;",
+        "    if (to_ == nullptr || first_bad(buffers.segments) != nullptr) return;",
         "    if (to_ == nullptr) return;",
         "rekey turns damaged segments into authentic ones"),
     Mutation(
