@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "paraes/secret.hpp"
 #include "src/core/key_schedule.hpp"
@@ -33,6 +34,12 @@ struct KeyMaterial : InLockedMemory, NonCopyable {
 
   // The size of each of `keys`: 16, 24 or 32.
   [[nodiscard]] unsigned key_bytes() const noexcept { return 4 * (rounds - 6); }
+
+  // What is copied to the device of key k.
+  [[nodiscard]] std::span<const std::uint8_t> to_copy(std::size_t k) const noexcept {
+    if (on_device) return {keys[k].data(), key_bytes()};
+    return {reinterpret_cast<const std::uint8_t*>(&schedules[k]), sizeof schedules[k]};
+  }
 
   // Adds a key and its round keys of both directions. Call it at most twice.
   void add(const std::uint8_t* key, const KeySchedule& schedule) {

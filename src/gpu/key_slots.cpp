@@ -91,28 +91,25 @@ void KeySlots::copy_in(const Memory& to, std::span<const std::uint8_t> staged) {
   launcher_.copy_in(to, 0, staged_.memory(), staged.data(), staged.size(), data_key());
 }
 
-void KeySlots::expand(unsigned k, std::span<std::uint8_t> staged) {
-  const KernelRow& row = *context_.variant().row;
-  const Grid grid{.threads = context_.variant().group_threads};
-  EntryArguments expansion = arguments(1);
-  expansion.out = &schedules_[k].write();
-  if (key_->on_device) {
-    std::memcpy(staged.data(), key_->keys[k].data(), key_->key_bytes());
-    copy_in(staged_key_.write(), staged.first(key_->key_bytes()));
+void KeySlots::expand(bool on_device, std::uint32_t count, std::span<const std::uint8_t> staged,
+                      SecretMemory& keys, SecretMemory& schedules, SecretMemory& sliced) {
+  const ProgramVariant& variant = context_.variant();
+  Grid grid{.groups = (count + variant.group_threads - 1) / variant.group_threads,
+            .threads = variant.group_threads};
+  EntryArguments expansion = arguments(count);
+  expansion.out = &schedules.write(count * sizeof(paraes_schedule));
+  if (on_device) {
+    copy_in(keys.write(staged.size()), staged);
+    expansion.in = &keys.read();
     launcher_.launch("expand_keys", expansion, grid);
   } else {
-    std::memcpy(staged.data(), &key_->schedules[k], sizeof(paraes_schedule));
-    copy_in(schedules_[k].write(), staged);
+    copy_in(*expansion.out, staged);
   }
-  if (row.sliced_keys) {
-    expansion.in = &schedules_[k].read();
-    expansion.out = &sliced_[k].write();
+  if (variant.row->sliced_keys) {
+    expansion.in = &schedules.read();
+    expansion.out = &sliced.write(count * sliced_key_bytes(variant));
+    grid.groups = count;  // a thread writes single words
     launcher_.launch("slice_keys", expansion, grid);
-  }
-  if (key_->on_device && !context_.variant().keys_in_memory) {
-    queue_.download(staged.data(), schedules_[k].read(), 0, sizeof(paraes_schedule));
-    queue_.finish();
-    std::memcpy(&expanded_by_device_->schedules[k], staged.data(), sizeof(paraes_schedule));
   }
 }
 
@@ -128,10 +125,19 @@ void KeySlots::use(const KeyMaterial& key) {
   timer_.begin(&PhaseTimes::key_expansion);
   key_ = &key;
   id_ = key.id;  // from here on there may be keys to wipe
-  const std::span<std::uint8_t> staged =
+  const std::span<std::uint8_t> all =
       staged_.take(context_.device(), key.count * sizeof(paraes_schedule));
   for (unsigned k = 0; k < key.count; ++k) {
-    expand(k, staged.subspan(k * sizeof(paraes_schedule), sizeof(paraes_schedule)));
+    const std::span<std::uint8_t> staged =
+        all.subspan(k * sizeof(paraes_schedule), sizeof(paraes_schedule));
+    const std::span<const std::uint8_t> from = key.to_copy(k);
+    std::memcpy(staged.data(), from.data(), from.size());
+    expand(key.on_device, 1, staged.first(from.size()), staged_key_, schedules_[k], sliced_[k]);
+    if (key.on_device && !context_.variant().keys_in_memory) {
+      queue_.download(staged.data(), schedules_[k].read(), 0, sizeof(paraes_schedule));
+      queue_.finish();
+      std::memcpy(&expanded_by_device_->schedules[k], staged.data(), sizeof(paraes_schedule));
+    }
   }
   if (key.hashes) {
     prepare_hash(1, 1, hash_keys_.write());
@@ -178,38 +184,19 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   many_.used = true;
   many_.rounds = first.rounds;
   timer_.begin(&PhaseTimes::key_expansion);
-  const std::size_t size = first.on_device ? first.key_bytes() : sizeof(paraes_schedule);
+  const std::size_t size = first.to_copy(0).size();
   const std::span<std::uint8_t> staged = staged_.take(context_.device(), keys.size() * size);
   for (std::size_t k = 0; k < keys.size(); ++k) {
-    const void* const from = first.on_device ? static_cast<const void*>(keys[k]->keys[0].data())
-                                             : static_cast<const void*>(keys[k]->schedules.data());
-    std::memcpy(staged.data() + k * size, from, size);
+    std::memcpy(staged.data() + k * size, keys[k]->to_copy(0).data(), size);
   }
-  const ProgramVariant& variant = context_.variant();
   const auto count = static_cast<std::uint32_t>(keys.size());
-  Grid grid{.groups = (count + variant.group_threads - 1) / variant.group_threads,
-            .threads = variant.group_threads};
-  EntryArguments expansion = arguments(count);
-  expansion.out = &many_.schedules.write(keys.size() * sizeof(paraes_schedule));
-  if (first.on_device) {
-    // The keys use the memory of the hash keys, which overwrite them.
-    copy_in(many_.hash_keys.write(staged.size()), staged);
-    expansion.in = &many_.hash_keys.read();
-    launcher_.launch("expand_keys", expansion, grid);
-  } else {
-    copy_in(*expansion.out, staged);
-  }
-  if (variant.row->sliced_keys) {
-    expansion.in = &many_.schedules.read();
-    expansion.out = &many_.sliced.write(keys.size() * sliced_key_bytes(variant));
-    grid.groups = count;  // a thread writes single words
-    launcher_.launch("slice_keys", expansion, grid);
-  }
+  // The keys use the memory of the hash keys, which overwrite them.
+  expand(first.on_device, count, staged, many_.hash_keys, many_.schedules, many_.sliced);
   if (first.hashes) {
     constexpr std::uint32_t groups_per_processor = 4;
     const std::uint32_t processors = std::max<std::uint32_t>(context_.info().processors, 1);
     prepare_hash(count, std::min(count, groups_per_processor * processors),
-                 many_.hash_keys.write(keys.size() * hash_key_bytes(variant)));
+                 many_.hash_keys.write(keys.size() * hash_key_bytes(context_.variant())));
   }
   timer_.end();
 }

@@ -75,8 +75,10 @@ class KeySlots : NonCopyable {
   [[nodiscard]] const Memory& round_keys(const SecretMemory& schedules,
                                          const SecretMemory& sliced) const;
   [[nodiscard]] KeyReference single_key(unsigned k) const;
-  // Expands key k, with `staged` as memory for a schedule.
-  void expand(unsigned k, std::span<std::uint8_t> staged);
+  // Expands `count` keys that lie in `staged`, as KeyMaterial::to_copy() has them. Those that the
+  // device expands go to `keys` first.
+  void expand(bool on_device, std::uint32_t count, std::span<const std::uint8_t> staged,
+              SecretMemory& keys, SecretMemory& schedules, SecretMemory& sliced);
   // Copies to the beginning of device memory what is in staged_.
   void copy_in(const Memory& to, std::span<const std::uint8_t> staged);
   void reserve(std::size_t count, const KeyMaterial& first);

@@ -58,9 +58,14 @@ void wait_for_data(int descriptor, int cancelled, std::string_view name) {
   if (wait[1].revents != 0) fail("read", name, ECANCELED);
 }
 
-void check_complete(std::size_t done, std::size_t bytes, std::string_view name) {
+// Calls write(data, n, done) until all of `data` is written.
+template <class Write>
+void write_all(int descriptor, Bytes data, std::string_view name, Write write) {
+  const std::size_t done =
+      move_all(data.size(), descriptor, POLLOUT, "write", name,
+               [&](std::size_t d, std::size_t n) { return write(data.data() + d, n, d); });
   // A write that transfers nothing and reports no error must not be repeated for ever.
-  if (done != bytes) fail("write", name, EIO);
+  if (done != data.size()) fail("write", name, EIO);
 }
 
 }  // namespace
@@ -90,30 +95,25 @@ std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buff
 }
 
 void write_full(int descriptor, Bytes data, std::string_view name) {
-  const std::size_t done = move_all(
-      data.size(), descriptor, POLLOUT, "write", name,
-      [&](std::size_t d, std::size_t n) { return ::write(descriptor, data.data() + d, n); });
-  check_complete(done, data.size(), name);
+  write_all(descriptor, data, name, [&](const std::uint8_t* from, std::size_t n, std::size_t) {
+    return ::write(descriptor, from, n);
+  });
 }
 
 void write_references(int descriptor, Bytes data, std::string_view name) {
-  const std::size_t done =
-      move_all(data.size(), descriptor, POLLOUT, "write", name, [&](std::size_t d, std::size_t n) {
-        const ssize_t given = system::give_pages(descriptor, data.data() + d, n);
-        // Kernels and sandboxes without that call; as for no memory, write says that better.
-        const bool refused =
-            given < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == ENOMEM);
-        return refused ? ::write(descriptor, data.data() + d, n) : given;
-      });
-  check_complete(done, data.size(), name);
+  write_all(descriptor, data, name, [&](const std::uint8_t* from, std::size_t n, std::size_t) {
+    const ssize_t given = system::give_pages(descriptor, from, n);
+    // Kernels and sandboxes without that call; as for no memory, write says that better.
+    const bool refused =
+        given < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == ENOMEM);
+    return refused ? ::write(descriptor, from, n) : given;
+  });
 }
 
 void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string_view name) {
-  const std::size_t done =
-      move_all(data.size(), descriptor, POLLOUT, "write", name, [&](std::size_t d, std::size_t n) {
-        return ::pwrite(descriptor, data.data() + d, n, static_cast<off_t>(offset + d));
-      });
-  check_complete(done, data.size(), name);
+  write_all(descriptor, data, name, [&](const std::uint8_t* from, std::size_t n, std::size_t done) {
+    return ::pwrite(descriptor, from, n, static_cast<off_t>(offset + done));
+  });
 }
 
 }  // namespace posix
