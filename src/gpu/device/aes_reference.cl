@@ -111,34 +111,27 @@ PARAES_INLINE void get_state(PARAES_STATE_SPACE const paraes_u8* s, paraes_u32* 
 #define PARAES_DECLARE_STATE(job, s) paraes_u8 s[16]
 #endif
 
-// Cipher (FIPS 197 section 5.1).
-PARAES_LARGE void reference_encrypt(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
-                                    paraes_u32* w) {
+// Cipher (FIPS 197 section 5.1), or EqInvCipher (section 5.3.5).
+PARAES_LARGE void reference_cipher(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
+                                   paraes_u32* w, const int inverse) {
   PARAES_DECLARE_STATE(job, s);
   put_state(s, w);
   add_round_key(s, key);
   for (paraes_u32 round = 1; round < job->rounds; ++round) {
-    sub_bytes_shift_rows(s);
-    mix_columns(s);
+    if (inverse) {
+      inverse_sub_bytes_shift_rows(s);
+      inverse_mix_columns(s);
+    } else {
+      sub_bytes_shift_rows(s);
+      mix_columns(s);
+    }
     add_round_key(s, key + 4 * round);
   }
-  sub_bytes_shift_rows(s);
-  add_round_key(s, key + 4 * job->rounds);
-  get_state(s, w);
-}
-
-// EqInvCipher (FIPS 197 section 5.3.5).
-PARAES_LARGE void reference_decrypt(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
-                                    paraes_u32* w) {
-  PARAES_DECLARE_STATE(job, s);
-  put_state(s, w);
-  add_round_key(s, key);
-  for (paraes_u32 round = 1; round < job->rounds; ++round) {
+  if (inverse) {
     inverse_sub_bytes_shift_rows(s);
-    inverse_mix_columns(s);
-    add_round_key(s, key + 4 * round);
+  } else {
+    sub_bytes_shift_rows(s);
   }
-  inverse_sub_bytes_shift_rows(s);
   add_round_key(s, key + 4 * job->rounds);
   get_state(s, w);
 }
@@ -151,12 +144,12 @@ PARAES_INLINE void begin_tiles(const paraes_job* job, int inverse) {
 
 PARAES_INLINE void encrypt_batch(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
                                  paraes_u32* s) {
-  reference_encrypt(job, key, s);
+  reference_cipher(job, key, s, 0);
 }
 
 PARAES_INLINE void decrypt_batch(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
                                  paraes_u32* s) {
-  reference_decrypt(job, key, s);
+  reference_cipher(job, key, s, 1);
 }
 #endif
 

@@ -28,7 +28,7 @@ PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
   PARAES_UNROLL
   for (int i = 0; i < 4; ++i) h.w[i] = w[i];
 #else
-  reference_encrypt(job, key_of(job, k, 0), h.w);
+  reference_cipher(job, key_of(job, k, 0), h.w, 0);
 #endif
   return gf128_of_block(h);
 }
