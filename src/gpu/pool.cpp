@@ -22,18 +22,14 @@ Pools* pools = nullptr;  // under pools_mutex
 DevicePool::DevicePool(std::vector<std::unique_ptr<DeviceContext>> contexts)
     : contexts_(std::move(contexts)),
       launch_bytes_(contexts_[0]->launch_bytes()),
-      max_messages_(contexts_[0]->streams()[0]->max_messages()),
-      most_keys_(contexts_[0]->most_keys()),
-      capacity_(contexts_[0]->streams()[0]->capacity()) {
+      most_keys_(contexts_[0]->most_keys()) {
   for (const auto& context : contexts_) {
     std::vector<Stream*> streams;
     for (const auto& stream : context->streams()) streams.push_back(stream.get());
     streams_ += static_cast<unsigned>(streams.size());
     free_.push_back(std::move(streams));
     launch_bytes_ = std::min(launch_bytes_, context->launch_bytes());
-    max_messages_ = std::min(max_messages_, context->streams()[0]->max_messages());
     most_keys_ = std::min(most_keys_, context->most_keys());
-    capacity_ = std::min(capacity_, context->streams()[0]->capacity());
   }
 }
 

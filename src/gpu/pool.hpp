@@ -33,10 +33,14 @@ class DevicePool {
   // Limits of one launch on any stream, which are the lowest of all devices: bytes of text,
   // messages, and keys of Stream::use_keys().
   [[nodiscard]] std::size_t launch_bytes() const noexcept { return launch_bytes_; }
-  [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
+  [[nodiscard]] std::size_t max_messages() const noexcept {
+    return Stream::most_messages(launch_bytes_);
+  }
   [[nodiscard]] std::size_t most_keys() const noexcept { return most_keys_; }
   // The bytes of Stream::input(), likewise.
-  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    return Stream::capacity_for(launch_bytes_);
+  }
 
   // Exclusive use of a stream, of the device that has the most free ones. The constructor waits
   // until a stream is free. The destructor settles the stream and returns it.
@@ -61,9 +65,7 @@ class DevicePool {
   std::vector<std::vector<Stream*>> free_;  // by context
   unsigned streams_ = 0;
   std::size_t launch_bytes_ = 0;
-  std::size_t max_messages_ = 0;
   std::size_t most_keys_ = 0;
-  std::size_t capacity_ = 0;
   std::mutex mutex_;
   unsigned leased_ = 0;
   std::vector<std::uint64_t> forgotten_;  // keys that leased streams must still forget

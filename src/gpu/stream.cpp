@@ -7,28 +7,24 @@
 #include "src/gpu/context.hpp"
 
 namespace paraes::gpu {
-namespace {
 
-// A launch has at most one message per this many bytes of launch_bytes, and one more.
-constexpr std::size_t message_share = 256;
-
-std::size_t most_messages(std::size_t launch_bytes) { return launch_bytes / message_share + 1; }
-
-// Each message adds a tag and up to 15 bytes of padding to the text.
-std::size_t buffer_bytes(std::size_t launch_bytes) {
-  return launch_bytes + 32 * most_messages(launch_bytes);
+std::size_t Stream::most_messages(std::size_t launch_bytes) noexcept {
+  constexpr std::size_t bytes_of_message = 256;
+  return launch_bytes / bytes_of_message + 1;
 }
 
-}  // namespace
+// Each message adds a tag and up to 15 bytes of padding to the text.
+std::size_t Stream::capacity_for(std::size_t launch_bytes) noexcept {
+  return launch_bytes + 32 * most_messages(launch_bytes);
+}
 
 Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transfer)
     : queue_(context.device().make_queue()),
       timer_(*queue_),
       launcher_(context, *queue_),
       keys_(context, *queue_, launcher_, timer_),
-      max_messages_(most_messages(launch_bytes)),
-      capacity_(buffer_bytes(launch_bytes)),
-      launches_(context, *queue_, launcher_, keys_, timer_, max_messages_, nullptr),
+      capacity_(capacity_for(launch_bytes)),
+      launches_(context, *queue_, launcher_, keys_, timer_, most_messages(launch_bytes), nullptr),
       transfer_(transfer) {
   Device& device = context.device();
   const bool mapped = transfer == Transfer::mapped;

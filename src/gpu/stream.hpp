@@ -38,10 +38,11 @@ class Stream {
   [[nodiscard]] std::uint8_t* output() noexcept { return out_host_; }
   // The bytes of each.
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] static std::size_t capacity_for(std::size_t launch_bytes) noexcept;
   [[nodiscard]] Transfer transfer() const noexcept { return transfer_; }
 
   // Most messages of one launch.
-  [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
+  [[nodiscard]] static std::size_t most_messages(std::size_t launch_bytes) noexcept;
 
   // Sets the key of the launches that follow. Unless the stream already holds it, wipes the old
   // key, as forget_key() does, and expands the new one. `key` must stay valid until forget_key() or
@@ -108,7 +109,6 @@ class Stream {
   QueueTimer timer_;
   EntryLauncher launcher_;
   KeySlots keys_;
-  std::size_t max_messages_;
   std::size_t capacity_;
   Launches launches_;
   Transfer transfer_;
