@@ -19,8 +19,7 @@
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/descriptors.hpp"
-#include "src/core/system/file_times.hpp"
-#include "src/core/system/mounts.hpp"
+#include "src/core/system/files.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "cli/files/output.hpp"
 #include "paraes/error.hpp"
-#include "src/core/system/unsupported.hpp"
+#include "src/core/system/files.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "src/core/system/descriptors.hpp"
-#include "src/core/system/mounts.hpp"
+#include "src/core/system/files.hpp"
 
 namespace paraes::python {
 namespace {

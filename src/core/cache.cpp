@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/core/system/last_level_cache.hpp"
+#include "src/core/system/processors.hpp"
 
 namespace paraes {
 

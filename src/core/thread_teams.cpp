@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "paraes/secret.hpp"
-#include "src/core/system/threads.hpp"
+#include "src/core/system/processors.hpp"
 
 namespace paraes {
 

@@ -7,7 +7,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "src/core/system/unsupported.hpp"
+#include "src/core/system/files.hpp"
 #include "src/io/posix.hpp"
 #include "src/io/system/files.hpp"
 

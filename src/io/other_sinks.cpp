@@ -9,7 +9,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "src/core/system/unsupported.hpp"
+#include "src/core/system/files.hpp"
 #include "src/io/posix.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/system/pipes.hpp"
@@ -30,11 +30,6 @@ SharedSink::SharedSink(const std::string& path, std::string name)
 SharedSink::SharedSink(SharedSink&& other) noexcept = default;
 SharedSink& SharedSink::operator=(SharedSink&& other) noexcept = default;
 SharedSink::~SharedSink() = default;
-
-void SharedSink::write(Bytes data) {
-  write_at(position_, data);
-  position_ += data.size();
-}
 
 void SharedSink::write_at(std::uint64_t offset, Bytes data) {
   posix::write_full_at(descriptor_.get(), offset, data, name_);

@@ -14,7 +14,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "src/core/system/unsupported.hpp"
+#include "src/core/system/files.hpp"
 #include "src/io/posix.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/write_back.hpp"
@@ -59,7 +59,7 @@ FileSink::FileSink(const std::string& path) : FileSink(path, Options{}) {}
 
 FileSink::~FileSink() { discard(); }
 
-void FileSink::write(Bytes data) {
+void PositionalSink::write(Bytes data) {
   write_at(position_, data);
   position_ += data.size();
 }

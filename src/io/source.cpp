@@ -11,7 +11,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "src/core/system/file_times.hpp"
+#include "src/core/system/files.hpp"
 #include "src/io/posix.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/system/pipes.hpp"

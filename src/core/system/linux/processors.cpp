@@ -1,6 +1,9 @@
-#include "src/core/system/last_level_cache.hpp"
+#include "src/core/system/processors.hpp"
 
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +14,9 @@
 
 namespace paraes::system {
 namespace {
+
+using Word = std::atomic<std::uint32_t>;
+static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint32_t));
 
 using Text = std::array<char, 256>;
 
@@ -84,6 +90,21 @@ LastLevelCache find_last_level_cache() noexcept {
   const auto processors = static_cast<unsigned>(std::clamp(online, 1L, 1L << 20));
   cache.count = std::max(1U, processors / cache.processors);
   return cache;
+}
+
+int available_cores() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return 1;
+}
+
+void sleep_while(const Word& word, std::uint32_t value) noexcept {
+  static_cast<void>(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0));
+}
+
+void wake_sleeper(Word& word) noexcept {
+  static_cast<void>(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0));
 }
 
 }  // namespace paraes::system

@@ -1,4 +1,4 @@
-#include "src/core/system/threads.hpp"
+#include "src/core/system/processors.hpp"
 
 #include <unistd.h>
 
@@ -10,6 +10,9 @@ namespace paraes::system {
 int available_cores() noexcept {
   return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, 1L << 20));
 }
+
+// POSIX does not describe caches.
+LastLevelCache find_last_level_cache() noexcept { return {}; }
 
 void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   word.wait(value, std::memory_order_acquire);

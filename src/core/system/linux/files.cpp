@@ -1,4 +1,4 @@
-#include "src/core/system/mounts.hpp"
+#include "src/core/system/files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
