@@ -34,19 +34,9 @@ DeviceInfo cpu() {
   return info;
 }
 
-using Open = std::unique_ptr<gpu::Platform> (*)();
-
-struct RuntimeRow {
-  const char* name;
-  Open open;
-};
-
-constexpr RuntimeRow runtimes[] = {
-    {"cuda", gpu::open_cuda}, {"hip", gpu::open_hip}, {"opencl", gpu::open_opencl}};
-
 enum class Compilers : bool { skip, describe };
 
-std::vector<DeviceInfo> devices_of(const RuntimeRow& runtime, Compilers compilers) {
+std::vector<DeviceInfo> devices_of(const gpu::Runtime& runtime, Compilers compilers) {
   try {
     const std::unique_ptr<gpu::Platform> platform = runtime.open();
     std::vector<DeviceInfo> list = platform->devices();
@@ -75,7 +65,7 @@ KernelInfo describe(const gpu::KernelRow& row) {
 
 std::vector<DeviceInfo> devices() {
   std::vector<DeviceInfo> list{cpu()};
-  for (const RuntimeRow& runtime : runtimes) {
+  for (const gpu::Runtime& runtime : gpu::runtimes) {
     for (DeviceInfo& info : devices_of(runtime, Compilers::describe)) {
       list.push_back(std::move(info));
     }
@@ -94,11 +84,7 @@ std::vector<DeviceInfo> devices() {
 }
 
 std::vector<DeviceInfo> runtime_devices(std::string_view runtime) {
-  for (const RuntimeRow& row : runtimes) {
-    if (row.name == runtime) return devices_of(row, Compilers::skip);
-  }
-  throw InvalidArgument(
-      std::string("there is no runtime '").append(runtime).append("': use cuda, hip or opencl"));
+  return devices_of(gpu::find_runtime(runtime), Compilers::skip);
 }
 
 void require_device(std::string_view device) {

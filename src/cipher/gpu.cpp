@@ -36,14 +36,9 @@ void launch_on_copy(Stream& stream, const std::uint8_t* in, std::uint8_t* out, s
   copy_part(out, stream.output(), bytes, bytes);
 }
 
-class GpuBlock final : public OnGpu<BlockCipher> {
+class GpuBlock final : public OnGpu<BlockCipher, std::unique_ptr<const CipherKey>> {
  public:
-  GpuBlock(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<const CipherKey> key,
-           const Executor& executor, const GpuUse& use)
-      : OnGpu(std::move(pool), make_key_material({key.get()}, false, use.key_expansion), use,
-              executor.threads()),
-        executor_(executor),
-        key_(std::move(key)) {}
+  using OnGpu::OnGpu;
 
   void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
            std::size_t bytes) const override {
@@ -101,20 +96,11 @@ class GpuBlock final : public OnGpu<BlockCipher> {
       stream.launch(entry, {&message, 1});
     });
   }
-
-  const Executor executor_;
-  std::unique_ptr<const CipherKey> key_;
 };
 
-class GpuXts final : public OnGpu<XtsCipher> {
+class GpuXts final : public OnGpu<XtsCipher, std::unique_ptr<const XtsKey>> {
  public:
-  GpuXts(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<const XtsKey> key,
-         const Executor& executor, const GpuUse& use)
-      : OnGpu(std::move(pool),
-              make_key_material({&key->data, &key->tweak}, false, use.key_expansion), use,
-              executor.threads()),
-        executor_(executor),
-        key_(std::move(key)) {}
+  using OnGpu::OnGpu;
 
   void xts(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
            const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const override {
@@ -185,9 +171,6 @@ class GpuXts final : public OnGpu<XtsCipher> {
     });
     secure_zero(tweaks.data(), tweaks.size() * sizeof(Block));
   }
-
-  const Executor executor_;
-  std::unique_ptr<const XtsKey> key_;
 };
 
 }  // namespace
@@ -195,13 +178,17 @@ class GpuXts final : public OnGpu<XtsCipher> {
 std::shared_ptr<const BlockCipher> make_gpu_block(std::shared_ptr<gpu::DevicePool> pool,
                                                   std::unique_ptr<const CipherKey> key,
                                                   const Executor& executor, const GpuUse& use) {
-  return std::make_shared<GpuBlock>(std::move(pool), std::move(key), executor, use);
+  auto material = make_key_material({key.get()}, false, use.key_expansion);
+  return std::make_shared<GpuBlock>(std::move(pool), std::move(material), std::move(key), executor,
+                                    use);
 }
 
 std::shared_ptr<const XtsCipher> make_gpu_xts(std::shared_ptr<gpu::DevicePool> pool,
                                               std::unique_ptr<const XtsKey> key,
                                               const Executor& executor, const GpuUse& use) {
-  return std::make_shared<GpuXts>(std::move(pool), std::move(key), executor, use);
+  auto material = make_key_material({&key->data, &key->tweak}, false, use.key_expansion);
+  return std::make_shared<GpuXts>(std::move(pool), std::move(material), std::move(key), executor,
+                                  use);
 }
 
 }  // namespace paraes::detail

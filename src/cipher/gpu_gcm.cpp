@@ -86,11 +86,10 @@ class StagedOnGpu final : public StagedSegments {
 
 }  // namespace
 
-GpuGcm::GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmKey> key,
+GpuGcm::GpuGcm(std::shared_ptr<gpu::DevicePool> pool, const std::shared_ptr<const GcmKey>& key,
                const Executor& executor, const GpuUse& use)
-    : OnGpu(std::move(pool), make_key_material({&key->cipher}, true, use.key_expansion), use,
-            executor.threads()),
-      key_(std::move(key)) {}
+    : OnGpu(std::move(pool), make_key_material({&key->cipher}, true, use.key_expansion), key,
+            executor, use) {}
 
 bool GpuGcm::stages(std::size_t segments, std::uint64_t segment_bytes) const noexcept {
   const gpu::DevicePool& pool = gpu_.pool();

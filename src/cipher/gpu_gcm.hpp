@@ -17,11 +17,11 @@
 
 namespace paraes::detail {
 
-class GpuGcm final : public OnGpu<GcmCipher> {
+class GpuGcm final : public OnGpu<GcmCipher, std::shared_ptr<const GcmKey>> {
  public:
   // `key` is the key for the work that the CPU does in seal() and open(): initial counter block,
   // associated data, joined hashes and tag.
-  GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmKey> key,
+  GpuGcm(std::shared_ptr<gpu::DevicePool> pool, const std::shared_ptr<const GcmKey>& key,
          const Executor& executor, const GpuUse& use);
 
   void seal(const GcmMessage& message) const override;
@@ -60,8 +60,6 @@ class GpuGcm final : public OnGpu<GcmCipher> {
  private:
   // Encrypts or decrypts a message and computes its tag.
   void whole(Direction direction, const GcmMessage& message, std::uint8_t tag[16]) const;
-
-  std::shared_ptr<const GcmKey> key_;
 };
 
 // GCM on `gpu`. When that fails, `cpu` finishes the operation and does all later ones. Both use

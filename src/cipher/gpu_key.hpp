@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "paraes/ciphers.hpp"
+#include "src/core/executor.hpp"
 #include "src/core/workers.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/modes/cipher_key.hpp"
@@ -107,23 +108,25 @@ class GpuKey {
 };
 
 // The part of DeviceCipher that is the same for all GPU ciphers.
-template <class Interface>
+template <class Interface, class KeyPointer>
 class OnGpu : public Interface {
  public:
+  // `key` is the key for the work that the CPU does.
   OnGpu(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<gpu::KeyMaterial> material,
-        const GpuUse& use, int threads)
-      : gpu_(std::move(pool), std::move(material), use.overlap), threads_(threads) {}
+        KeyPointer key, const Executor& executor, const GpuUse& use)
+      : gpu_(std::move(pool), std::move(material), use.overlap),
+        key_(std::move(key)),
+        executor_(executor) {}
 
   [[nodiscard]] std::string_view kernel() const noexcept final { return gpu_.pool().kernel().name; }
   [[nodiscard]] std::string device() const final { return gpu_.pool().id(); }
-  [[nodiscard]] int threads() const noexcept final { return threads_; }
+  [[nodiscard]] int threads() const noexcept final { return executor_.threads(); }
   [[nodiscard]] PhaseTimes take_times() const noexcept final { return gpu_.take_times(); }
 
  protected:
   const GpuKey gpu_;
-
- private:
-  int threads_;
+  const KeyPointer key_;
+  const Executor executor_;
 };
 
 }  // namespace paraes::detail

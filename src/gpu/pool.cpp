@@ -89,11 +89,17 @@ void DevicePool::forget_key(std::uint64_t id) noexcept {
   if (leased_ != 0) forgotten_.push_back(id);
 }
 
+const Runtime& find_runtime(std::string_view name) {
+  for (const Runtime& runtime : runtimes) {
+    if (runtime.name == name) return runtime;
+  }
+  throw InvalidArgument(
+      std::string("there is no runtime '").append(name).append("': use cuda, hip or opencl"));
+}
+
 std::unique_ptr<Platform> open_platform(std::string_view runtime) {
   try {
-    if (runtime == "cuda") return open_cuda();
-    if (runtime == "hip") return open_hip();
-    return open_opencl();
+    return find_runtime(runtime).open();
   } catch (const Unavailable& error) {
     std::string text(runtime);
     throw Unavailable(text.append(": ").append(error.what()));

@@ -72,7 +72,17 @@ class DevicePool {
   std::condition_variable changed_;
 };
 
-// Opens "cuda", "hip" or "opencl". Throws Unavailable if it is not installed or finds no device.
+struct Runtime {
+  std::string_view name;
+  std::unique_ptr<Platform> (*open)();
+};
+inline constexpr Runtime runtimes[] = {
+    {"cuda", open_cuda}, {"hip", open_hip}, {"opencl", open_opencl}};
+
+// Throws InvalidArgument if there is none of this name.
+[[nodiscard]] const Runtime& find_runtime(std::string_view name);
+
+// Opens one of them. Throws Unavailable if it is not installed or finds no device.
 [[nodiscard]] std::unique_ptr<Platform> open_platform(std::string_view runtime);
 
 // Throws Unavailable if one of the GPUs cannot be used: UnknownDevice if the runtime does not find

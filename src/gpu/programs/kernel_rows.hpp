@@ -1,6 +1,7 @@
 // The table of GPU kernels: one row for each, with the sources and flags of its program.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 
@@ -11,10 +12,11 @@ namespace paraes::gpu {
 struct KernelRow {
   std::string_view name;  // as in Execution::kernel
   Timing timing;
-  std::span<const std::string_view> files;    // in src/gpu/device, concatenated in this order
-  std::span<const std::string_view> options;  // -D flags of this kernel
-  unsigned blocks_per_thread = 1;             // most blocks of a tile for each of its threads
-  unsigned batch = 1;                         // how many of these it computes at once
+  std::array<std::string_view, 2> aes_files;      // its own in src/gpu/device: see source_of()
+  std::array<std::string_view, 2> counter_files;  // likewise
+  std::array<std::string_view, 2> options;        // -D flags of this kernel
+  unsigned blocks_per_thread = 1;                 // most blocks of a tile for each of its threads
+  unsigned batch = 1;                             // how many of these it computes at once
   unsigned singles = 1;  // how many single blocks it encrypts at once, each under its own key
   unsigned group_threads = 256;
   bool sliced_keys = false;  // the entry slice_keys prepares its keys

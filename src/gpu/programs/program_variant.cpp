@@ -132,8 +132,17 @@ std::size_t hash_key_bytes(const ProgramVariant& variant) {
 }
 
 std::string source_of(const KernelRow& row) {
+  constexpr std::string_view before[] = {"dialect.h", "job.h", "sizes.h", "entry.h", "sbox.h"};
+  constexpr std::string_view after[] = {"xts.cl",         "modes.cl",        "gf128.cl",
+                                        "ghash_input.cl", "ghash_tensor.cl", "ghash_sums.cl",
+                                        "ghash.cl",       "gcm_finish.cl",   "keys.cl"};
+  std::vector<std::string_view> files(std::begin(before), std::end(before));
+  files.insert(files.end(), row.aes_files.begin(), row.aes_files.end());
+  files.insert(files.end(), row.counter_files.begin(), row.counter_files.end());
+  files.insert(files.end(), std::begin(after), std::end(after));
+  std::erase(files, "");
   std::string source;
-  for (const std::string_view file : row.files) {
+  for (const std::string_view file : files) {
     const EmbeddedFile* const end = embedded_files + embedded_file_count;
     const EmbeddedFile* const found =
         std::find_if(embedded_files, end, [&](const EmbeddedFile& e) { return e.name == file; });
@@ -146,6 +155,7 @@ std::string source_of(const KernelRow& row) {
 
 std::vector<std::string> options_of(const ProgramVariant& variant) {
   std::vector<std::string> options(variant.row->options.begin(), variant.row->options.end());
+  std::erase(options, "");
   const auto define = [&](const char* name, unsigned value) {
     options.push_back(std::string("-DPARAES_") + name + "=" + std::to_string(value));
   };

@@ -77,6 +77,7 @@ void check_group_threads(unsigned threads);
 [[nodiscard]] std::size_t sliced_key_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::size_t hash_key_bytes(const ProgramVariant& variant);
 
+// The files that all programs share, and between them those of the kernel.
 [[nodiscard]] std::string source_of(const KernelRow& row);
 [[nodiscard]] std::vector<std::string> options_of(const ProgramVariant& variant);
 
