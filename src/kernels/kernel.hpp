@@ -78,6 +78,8 @@ struct GcmJob {
   bool intact;  // set by gcm_open_many
 };
 
+// key_bytes is 16, 24 or 32.
+using ExpandOperation = void(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes);
 // `blocks` blocks under one key.
 using BlocksOperation = void(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
                              std::size_t blocks);
@@ -97,8 +99,7 @@ struct Kernel {
   CpuFeatureSet needs = CpuFeatureSet();
   Timing timing;
 
-  // key_bytes is 16, 24 or 32.
-  void (*expand)(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes);
+  ExpandOperation* expand;
 
   // SP 800-38A 6.1.
   BlocksOperation* ecb_encrypt;

@@ -1,10 +1,9 @@
 // AES and PMULL, the cryptographic extension of Armv8.
 
-#include "src/kernels/arm/armv8.hpp"
-
 #include <arm_neon.h>
 
 #include "src/core/counter.hpp"
+#include "src/kernels/shared.hpp"
 #include "src/kernels/target.hpp"
 
 PARAES_TARGET_BEGIN("arch=armv8-a+crypto")

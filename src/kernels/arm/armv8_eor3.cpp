@@ -1,10 +1,9 @@
 // AES and PMULL with EOR3, the XOR of three registers, of the SHA-3 extension (Armv8.2).
 
-#include "src/kernels/arm/armv8.hpp"
-
 #include <arm_neon.h>
 
 #include "src/core/counter.hpp"
+#include "src/kernels/shared.hpp"
 #include "src/kernels/target.hpp"
 
 PARAES_TARGET_BEGIN("arch=armv8.2-a+crypto+sha3")

@@ -1,8 +1,11 @@
-#include "src/kernels/arm/ghash_p8.hpp"
+// GHASH for cores that multiply no polynomials of 64 bits.
 
 #include <arm_neon.h>
 
+#include <array>
+
 #include "src/core/bytes.hpp"
+#include "src/kernels/shared.hpp"
 #include "src/kernels/target.hpp"
 
 namespace paraes {
@@ -33,24 +36,13 @@ PARAES_INLINE poly8x16_t rotate(poly8x16_t a) {
   if constexpr (N == 4) {
     return vreinterpretq_p8_u32(vrev64q_u32(vreinterpretq_u32_p8(a)));
   } else {
-    constexpr std::uint8_t n = N;
-    const uint8x16_t order = {n,
-                              n + 1,
-                              (n + 2) % 8,
-                              (n + 3) % 8,
-                              (n + 4) % 8,
-                              (n + 5) % 8,
-                              (n + 6) % 8,
-                              (n + 7) % 8,
-                              8 + n,
-                              8 + (n + 1) % 8,
-                              8 + (n + 2) % 8,
-                              8 + (n + 3) % 8,
-                              8 + (n + 4) % 8,
-                              8 + (n + 5) % 8,
-                              8 + (n + 6) % 8,
-                              8 + (n + 7) % 8};
-    return vqtbl1q_p8(a, order);
+    static constexpr auto order = [] {
+      std::array<std::uint8_t, 16> bytes{};
+      for (unsigned i = 0; i < 16; ++i)
+        bytes[i] = static_cast<std::uint8_t>(i / 8 * 8 + (i + N) % 8);
+      return bytes;
+    }();
+    return vqtbl1q_p8(a, vld1q_u8(order.data()));
   }
 }
 

@@ -2,9 +2,9 @@
 
 #include <immintrin.h>
 
-#include "src/kernels/bitslice/bitslice.hpp"
 #include "src/kernels/block_modes.hpp"
 #include "src/kernels/ghash_portable.hpp"
+#include "src/kernels/shared.hpp"
 #include "src/kernels/target.hpp"
 
 PARAES_TARGET_BEGIN("avx512f,avx512bw,avx512vbmi2")

@@ -3,9 +3,8 @@
 
 #include <arm_neon.h>
 
-#include "src/kernels/arm/ghash_p8.hpp"
-#include "src/kernels/bitslice/bitslice.hpp"
 #include "src/kernels/block_modes.hpp"
+#include "src/kernels/shared.hpp"
 #include "src/kernels/target.hpp"
 
 namespace paraes::bitslice_neon {
@@ -77,7 +76,7 @@ PARAES_INLINE void store_blocks(std::uint8_t* out, const Planes (&q)[8]) {
 #include "src/kernels/bitslice/bitslice.inc"
 
 void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
-  bitslice::expand_sliced(schedule, key, key_bytes);
+  bitslice::expand(schedule, key, key_bytes);
   for (unsigned round = 0; round <= schedule.rounds; ++round) {
     // From round 1 on, the round key includes the constant of the SubBytes before it.
     const Planes constant{vdupq_n_u8(round == 0 ? 0 : 0x63)};

@@ -1,8 +1,8 @@
 // bitslice on 64-bit words: four blocks at a time on any machine.
 
-#include "src/kernels/bitslice/bitslice.hpp"
 #include "src/kernels/block_modes.hpp"
 #include "src/kernels/ghash_portable.hpp"
+#include "src/kernels/shared.hpp"
 #include "src/kernels/target.hpp"
 
 namespace paraes::bitslice {
@@ -88,7 +88,7 @@ std::uint32_t sub_word(std::uint32_t word) {
 
 }  // namespace
 
-void expand_sliced(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
+void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
   expand_encryption_key(schedule, key, key_bytes, sub_word);
   for (unsigned round = 0; round <= schedule.rounds; ++round) {
     std::uint8_t copies[16 * batch];
@@ -102,10 +102,6 @@ void expand_sliced(KeySchedule& schedule, const std::uint8_t* key, unsigned key_
     transpose(q);
     secure_zero(copies, sizeof copies);
   }
-}
-
-void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
-  expand_sliced(schedule, key, key_bytes);
 }
 
 void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,

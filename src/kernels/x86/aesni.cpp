@@ -1,10 +1,9 @@
 // AES-NI and PCLMULQDQ on 128-bit registers.
 
-#include "src/kernels/x86/aesni.hpp"
-
 #include <immintrin.h>
 
 #include "src/core/counter.hpp"
+#include "src/kernels/shared.hpp"
 #include "src/kernels/target.hpp"
 
 PARAES_TARGET_BEGIN("sse4.1,ssse3,aes,pclmul")

@@ -3,8 +3,8 @@
 #include <immintrin.h>
 
 #include "src/core/counter.hpp"
+#include "src/kernels/shared.hpp"
 #include "src/kernels/target.hpp"
-#include "src/kernels/x86/aesni.hpp"
 
 PARAES_TARGET_BEGIN("avx2,aes,pclmul,vaes,vpclmulqdq")
 

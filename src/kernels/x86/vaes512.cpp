@@ -3,8 +3,8 @@
 #include <immintrin.h>
 
 #include "src/core/counter.hpp"
+#include "src/kernels/shared.hpp"
 #include "src/kernels/target.hpp"
-#include "src/kernels/x86/aesni.hpp"
 
 PARAES_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,aes,pclmul,vaes,vpclmulqdq")
 
