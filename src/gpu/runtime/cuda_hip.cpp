@@ -119,7 +119,13 @@ class DriverPlatform : public Platform {
     return infos;
   }
 
-  void describe_compiler(DeviceInfo& info) override { runtime_->describe_compiler(info); }
+  void describe_compiler(DeviceInfo& info) override {
+    try {
+      info.compiler = runtime_->compiler().name();
+    } catch (const Unavailable& error) {
+      info.compiler_reason = error.what();
+    }
+  }
 
   [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
     if (index >= count()) {

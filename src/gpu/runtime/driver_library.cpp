@@ -100,14 +100,6 @@ Compiler& Runtime::compiler() const {
   return *compiler_;
 }
 
-void Runtime::describe_compiler(DeviceInfo& info) const {
-  try {
-    info.compiler = compiler().name();
-  } catch (const Unavailable& error) {
-    info.compiler_reason = error.what();
-  }
-}
-
 std::string Runtime::failure(const char* call, int code) const {
   const char* name = nullptr;
   const char* text = nullptr;

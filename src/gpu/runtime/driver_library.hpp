@@ -49,9 +49,6 @@ class Runtime {
   // The compiler, opened at the first call. Throws Unavailable.
   [[nodiscard]] Compiler& compiler() const;
 
-  // Sets the name of the compiler, or the reason why there is none.
-  void describe_compiler(DeviceInfo& info) const;
-
  private:
   [[nodiscard]] std::string failure(const char* call, int code) const;
   void initialise();

@@ -27,8 +27,6 @@ PARAES_INLINE std::uint32_t sub_word(std::uint32_t w) {
 
 PARAES_INLINE Block inverse_mix_columns(Block a) { return {vaesimcq_u8(a.v)}; }
 
-#include "src/kernels/vector/expand.inc"
-
 // AESE adds its operands, so that the only XORs on the path from block to block are its own: the
 // text is added to the keys 0 and Rounds, which follow each other between two blocks.
 template <int Rounds>
@@ -51,9 +49,7 @@ void cbc_encrypt_rounds(const KeySchedule& schedule, std::uint8_t chain[16], con
 
 }  // namespace
 
-void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
-  expand_all(schedule, key, key_bytes);
-}
+#include "src/kernels/vector/expand.inc"
 
 void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,
                  std::uint8_t* out, std::size_t blocks) {

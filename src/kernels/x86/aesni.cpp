@@ -59,13 +59,9 @@ PARAES_INLINE std::uint32_t sub_word(std::uint32_t w) {
 
 PARAES_INLINE Block inverse_mix_columns(Block a) { return {_mm_aesimc_si128(a.v)}; }
 
-#include "src/kernels/vector/expand.inc"
-
 }  // namespace
 
-void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
-  expand_all(schedule, key, key_bytes);
-}
+#include "src/kernels/vector/expand.inc"
 
 void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,
                  std::uint8_t* out, std::size_t blocks) {

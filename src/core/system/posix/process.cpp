@@ -24,7 +24,9 @@ std::string name_of_executable() {
   return dladdr(own, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
-std::string find_executable() {
+}  // namespace
+
+std::string executable_path() {
   std::string name = name_of_executable();
   if (name.find('/') == std::string::npos) name = find_in_path(name);
   if (name.empty()) {
@@ -36,10 +38,6 @@ std::string find_executable() {
   errno = error.value();
   return path;
 }
-
-}  // namespace
-
-std::string executable_path() { return find_executable(); }
 
 bool has_more_rights_than_caller() noexcept {
   return getuid() != geteuid() || getgid() != getegid();
