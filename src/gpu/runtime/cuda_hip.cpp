@@ -91,9 +91,9 @@ std::unique_ptr<PinnedMemory> DriverDevice::allocate_pinned(std::size_t bytes, b
 }
 
 Binary DriverDevice::compile(const std::string& source, std::span<const std::string> options) {
-  return runtime_->compiler().compile_checked(
-      source, options, info_.target,
-      [this](const Binary& binary) { static_cast<void>(load(binary)); });
+  return runtime_->compiler().compile(source, options, info_.target, [this](const Binary& binary) {
+    static_cast<void>(load(binary));
+  });
 }
 
 namespace {

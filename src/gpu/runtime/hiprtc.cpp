@@ -212,19 +212,8 @@ class HipRtc : public Compiler {
 
   [[nodiscard]] std::string name() const override { return name_; }
 
-  [[nodiscard]] Binary compile_checked(const std::string& source,
-                                       std::span<const std::string> options,
-                                       const std::string& target,
-                                       const CheckBinary& check) override {
-    Binary binary = compile_alone(source, options, target);
-    if (check) check(binary);
-    return binary;
-  }
-
- private:
-  [[nodiscard]] Binary compile_alone(const std::string& source,
-                                     std::span<const std::string> options,
-                                     const std::string& target) const {
+  [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
+                               const std::string& target, const CheckBinary& check) override {
     // "gfx90a", "gfx90a:sramecc+:xnack-", "gfx9-4-generic".
     if (target.rfind("gfx", 0) != 0 ||
         target.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789:+-") != std::string::npos) {
@@ -234,7 +223,10 @@ class HipRtc : public Compiler {
     const std::vector<std::string> target_alone = all;
     all.insert(all.end(), options.begin(), options.end());
     Attempt attempt = compile_in_child(api_, source, all);
-    if (attempt.ok()) return std::move(attempt.binary);
+    if (attempt.ok()) {
+      if (check) check(attempt.binary);
+      return std::move(attempt.binary);
+    }
     // If a trivial program fails as well, the target is wrong and not the source.
     const Attempt probe = compile_in_child(api_, trivial_program, target_alone);
     if (!probe.ok()) {
@@ -244,6 +236,7 @@ class HipRtc : public Compiler {
     rtc::refuse(name_, target, attempt);
   }
 
+ private:
   static DynamicLibrary open_library() {
     return DynamicLibrary(
         std::array{"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so",

@@ -119,14 +119,17 @@ class Nvrtc {
 
   // Throws as Compiler::compile.
   [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
-                               const std::string& target) const {
+                               const std::string& target, const CheckBinary& check) const {
     check_target(target);
     // sm_XX gives machine code. The driver would have to compile the PTX of compute_XX.
     std::vector<std::string> all = {"--gpu-architecture=" + target, "-std=c++17",
                                     "-DPARAES_CUDA=1"};
     all.insert(all.end(), options.begin(), options.end());
     Attempt attempt = rtc::compile_here(api_, source, all);
-    if (attempt.ok()) return std::move(attempt.binary);
+    if (attempt.ok()) {
+      if (check) check(attempt.binary);
+      return std::move(attempt.binary);
+    }
     if (attempt.code == driver::rtc_invalid_option &&
         attempt.log.find("architecture") != std::string::npos) {
       rtc::refuse_target(name_, target, attempt.log);
@@ -202,12 +205,10 @@ class NvrtcChoice : public Compiler {
 
   [[nodiscard]] std::string name() const override { return libraries_[0]->name(); }
 
-  [[nodiscard]] Binary compile_checked(const std::string& source,
-                                       std::span<const std::string> options,
-                                       const std::string& target,
-                                       const CheckBinary& check) override {
+  [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
+                               const std::string& target, const CheckBinary& check) override {
     if (libraries_.size() == 1 || cuda_target_digits(target).empty()) {
-      return attempt(*libraries_[0], source, options, target, check);
+      return libraries_[0]->compile(source, options, target, check);
     }
     std::string refusals = "no NVRTC of this machine compiles the program for " + target + ':';
     bool is_known = false;  // whether one of them knows the target
@@ -216,7 +217,7 @@ class NvrtcChoice : public Compiler {
         refusals.append("\n").append(library->file()).append(": ").append(error.what());
       };
       try {
-        return attempt(*library, source, options, target, check);
+        return library->compile(source, options, target, check);
       } catch (const OutOfMemory&) {
         throw;  // of the device, not because of the program
       } catch (const InvalidArgument& error) {
@@ -231,14 +232,6 @@ class NvrtcChoice : public Compiler {
   }
 
  private:
-  static Binary attempt(const Nvrtc& library, const std::string& source,
-                        std::span<const std::string> options, const std::string& target,
-                        const CheckBinary& check) {
-    Binary binary = library.compile(source, options, target);
-    if (check) check(binary);
-    return binary;
-  }
-
   std::vector<std::unique_ptr<Nvrtc>> libraries_;  // at least one
 };
 

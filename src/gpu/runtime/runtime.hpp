@@ -205,16 +205,13 @@ class Compiler : public Interface {
   // target: "sm_90", "gfx90a", … Throws InvalidArgument if no compiler knows the target,
   // DeviceError with the compiler's messages if it rejects the source. If several are installed,
   // the message has the file of each and why it failed.
-  [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
-                               const std::string& target) {
-    return compile_checked(source, options, target, {});
-  }
-  // As compile(), but a program counts only if `check`, which may be empty, accepts it. If no
-  // compiler makes such a program, throws the DeviceError of `check`.
-  [[nodiscard]] virtual Binary compile_checked(const std::string& source,
-                                               std::span<const std::string> options,
-                                               const std::string& target,
-                                               const CheckBinary& check) = 0;
+  //
+  // With `check`, a program counts only if that accepts it. If no compiler makes such a program,
+  // throws the DeviceError of `check`.
+  [[nodiscard]] virtual Binary compile(const std::string& source,
+                                       std::span<const std::string> options,
+                                       const std::string& target,
+                                       const CheckBinary& check = {}) = 0;
 };
 
 // Throw Unavailable if the runtime is not installed or finds no device. The message says what to
