@@ -56,16 +56,6 @@ void Pipeline::check_share(bool positional) const {
   }
 }
 
-std::size_t Pipeline::plain_capacity() const noexcept {
-  // PipeReader reads one byte more than a chunk, to find the end.
-  return static_cast<std::size_t>(per_chunk_ * layout_.segment_bytes) + 1;
-}
-
-std::size_t Pipeline::sealed_capacity() const noexcept {
-  // Of sealed segments, PipeReader reads a tag more than a chunk.
-  return plain_capacity() + static_cast<std::size_t>((per_chunk_ + 1) * segment_tag_bytes);
-}
-
 unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
   if (!options_.overlap || layout_.segment_bytes > large_segment_bytes) return 1;
   if (options_.compute) {
@@ -106,8 +96,11 @@ PhaseTimes Pipeline::run(ChunkStages& stages, Source& source, InOrder in_order,
 std::vector<std::unique_ptr<WorkerBuffers>> Pipeline::make_buffers(unsigned workers) {
   // All that a full chunk needs, so that a worker does not fail after it has taken a chunk. Only
   // large segments, which one worker processes alone, take memory as their data arrives.
+  // PipeReader reads one byte more than a chunk, and of sealed segments a tag more.
+  const std::uint64_t chunk =
+      per_chunk_ * layout_.segment_bytes + 1 + (per_chunk_ + 1) * segment_tag_bytes;
   const std::size_t bytes =
-      layout_.segment_bytes > large_segment_bytes ? first_bytes : sealed_capacity();
+      layout_.segment_bytes > large_segment_bytes ? first_bytes : static_cast<std::size_t>(chunk);
   return make_for_workers(workers, [&](unsigned worker) {
     // One segment more than in a chunk, because an empty last segment may follow.
     return std::make_unique<WorkerBuffers>(worker, bytes, in_place_ ? 0 : bytes,

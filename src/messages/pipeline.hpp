@@ -140,8 +140,6 @@ class Pipeline final : private WorkerStages {
   void report(WorkerBuffers& buffers, std::uint64_t plain_bytes);
 
  private:
-  [[nodiscard]] std::size_t plain_capacity() const noexcept;
-  [[nodiscard]] std::size_t sealed_capacity() const noexcept;
   [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> chunks) const;
   // Whether chunk `number` of a worker goes through a GPU's memory. No worker may wait for another
   // while it holds that: only sources and sinks that are read and written in any order.
