@@ -56,11 +56,6 @@ std::string runtime_of(const DeviceInfo& device) {
   return device.id.substr(0, device.id.find(':'));
 }
 
-std::string path_in(std::string folder, std::string_view name) {
-  folder.append("/").append(name);
-  return folder;
-}
-
 std::string cached_name(const ProgramVariant& variant, const DeviceInfo& device) {
   Sha256 hash;
   add_program(hash, variant);
@@ -144,7 +139,7 @@ std::vector<std::uint8_t> read_program_file(const std::string& path) {
 void write_program_file(const std::string& folder, const std::string& name,
                         std::span<const std::uint8_t> bytes, FileSink::Options options) {
   options.overwrite = true;
-  FileSink sink(path_in(folder, name), std::move(options));
+  FileSink sink(folder + "/" + name, std::move(options));
   sink.write(bytes);
   sink.commit();
 }

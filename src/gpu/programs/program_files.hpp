@@ -36,8 +36,6 @@ struct Cache {
 // Has no folder if others can write to it: their machine code would run with this user's keys.
 [[nodiscard]] Cache program_cache();
 
-[[nodiscard]] std::string path_in(std::string folder, std::string_view name);
-
 // The whole file; empty if it cannot be read.
 [[nodiscard]] std::vector<std::uint8_t> read_program_file(const std::string& path);
 
