@@ -21,31 +21,28 @@ CallerQueue::CallerQueue(std::shared_ptr<DeviceContext> context, std::unique_ptr
     : context_(std::move(context)),
       pinned_(std::make_shared<PinnedPool>(context_)),
       queue_(std::move(queue)),
-      timer_(*queue_, false),
-      launcher_(*context_, *queue_),
-      keys_(*context_, *queue_, launcher_, timer_),
-      launches_(*context_, *queue_, launcher_, keys_, timer_, 0, pinned_.get()) {}
+      launches_(*context_, *queue_, 0, pinned_.get()) {}
 
 // The members wipe and free their memory, and wait for that.
 CallerQueue::~CallerQueue() {
-  keys_.forget_many();
+  launches_.keys().forget_many();
   queue_->try_finish();
   pinned_->wipe();  // verdicts may keep the pool
 }
 
 void CallerQueue::use_keys(std::span<const std::unique_ptr<KeyMaterial>> keys) {
   if (keys.size() == 1) {
-    keys_.use(*keys[0]);
+    launches_.keys().use(*keys[0]);
   } else {
     // Calls must not be the first to load it.
     static_cast<void>(context_->many_keys_program());
     std::vector<const KeyMaterial*> list;
     list.reserve(keys.size());
     for (const auto& key : keys) list.push_back(key.get());
-    keys_.use_many(list);
+    launches_.keys().use_many(list);
   }
   queue_->finish();
-  keys_.wipe_staged();
+  launches_.keys().wipe_staged();
 }
 
 // Copies the ciphertext in pieces, because threads read the block before each of theirs.

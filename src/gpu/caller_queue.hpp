@@ -8,12 +8,9 @@
 #include "paraes/devices.hpp"
 #include "src/gpu/context.hpp"
 #include "src/gpu/device_names.hpp"
-#include "src/gpu/entry_launcher.hpp"
 #include "src/gpu/key_material.hpp"
-#include "src/gpu/key_slots.hpp"
 #include "src/gpu/launches.hpp"
 #include "src/gpu/pinned_pool.hpp"
-#include "src/gpu/queue_timer.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 #include "src/gpu/secret_memory.hpp"
 
@@ -51,9 +48,6 @@ class CallerQueue {
   std::shared_ptr<DeviceContext> context_;
   std::shared_ptr<PinnedPool> pinned_;
   std::unique_ptr<Queue> queue_;
-  QueueTimer timer_;
-  EntryLauncher launcher_;
-  KeySlots keys_;
   Launches launches_;
   SecretMemory copies_;  // of texts in place, allocated when first needed
 };

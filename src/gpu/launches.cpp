@@ -22,14 +22,13 @@ constexpr std::size_t tweak_bytes = 16;
 
 }  // namespace
 
-Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher,
-                   const KeySlots& keys, QueueTimer& timer, std::size_t max_messages,
+Launches::Launches(DeviceContext& context, Queue& queue, std::size_t max_messages,
                    PinnedPool* pinned)
     : context_(context),
       queue_(queue),
-      launcher_(launcher),
-      keys_(keys),
-      timer_(timer),
+      timer_(queue, pinned == nullptr),
+      launcher_(context, queue),
+      keys_(context, queue, launcher_, timer_),
       pinned_(pinned) {
   reserve(messages_, max_messages * sizeof(paraes_message));
   reserve(tag_masks_, 16 * max_messages);

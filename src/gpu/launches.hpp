@@ -43,17 +43,20 @@ struct GcmWork {
   ~GcmWork() { secure_zero(ends.data(), ends.size() * sizeof(paraes_gcm_end)); }
 };
 
-// Calls enqueue work, and use the keys that `keys` holds at that time. They do not wait, except
+// Calls enqueue work, and use the keys that keys() holds at that time. They do not wait, except
 // that drivers may when memory is allocated, or copied from memory that is not pinned.
 class Launches {
  public:
-  // `launcher`, `keys` and `timer` must use the same queue. Messages are copied to the device from
-  // memory of `pinned`; if that is nullptr, from pinned memory of its own, and one call must have
-  // ended on the device before the next one begins. Memory for max_messages messages is allocated
-  // at once, and more when it is needed.
-  Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher, const KeySlots& keys,
-           QueueTimer& timer, std::size_t max_messages, PinnedPool* pinned);
+  // Messages are copied to the device from memory of `pinned`. If that is nullptr, they are copied
+  // from pinned memory of its own, one call must have ended on the device before the next one
+  // begins, and calls are timed. Memory for max_messages messages is allocated at once, and more
+  // when it is needed.
+  Launches(DeviceContext& context, Queue& queue, std::size_t max_messages, PinnedPool* pinned);
   ~Launches();
+
+  [[nodiscard]] QueueTimer& timer() noexcept { return timer_; }
+  [[nodiscard]] const EntryLauncher& launcher() const noexcept { return launcher_; }
+  [[nodiscard]] KeySlots& keys() noexcept { return keys_; }
 
   // Runs an entry on the messages, and sets their first_tile.
   void run(const char* entry, const LaunchBuffers& buffers, std::span<paraes_message> messages) {
@@ -130,9 +133,9 @@ class Launches {
 
   DeviceContext& context_;
   Queue& queue_;
-  EntryLauncher& launcher_;
-  const KeySlots& keys_;
-  QueueTimer& timer_;
+  QueueTimer timer_;
+  EntryLauncher launcher_;
+  KeySlots keys_;
   PinnedPool* pinned_;
   std::unique_ptr<PinnedMemory> slab_;  // of which parts are used, one after another
   std::size_t slab_used_ = 0;

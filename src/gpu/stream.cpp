@@ -20,11 +20,8 @@ std::size_t Stream::capacity_for(std::size_t launch_bytes) noexcept {
 
 Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transfer)
     : queue_(context.device().make_queue()),
-      timer_(*queue_),
-      launcher_(context, *queue_),
-      keys_(context, *queue_, launcher_, timer_),
       capacity_(capacity_for(launch_bytes)),
-      launches_(context, *queue_, launcher_, keys_, timer_, most_messages(launch_bytes), nullptr),
+      launches_(context, *queue_, most_messages(launch_bytes), nullptr),
       transfer_(transfer) {
   Device& device = context.device();
   const bool mapped = transfer == Transfer::mapped;
@@ -45,23 +42,23 @@ Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transf
 Stream::~Stream() = default;
 
 void Stream::use_key(const KeyMaterial& key) {
-  if (!keys_.holds(key.id)) wipe_results();
-  keys_.use(key);
+  if (!launches_.keys().holds(key.id)) wipe_results();
+  launches_.keys().use(key);
 }
 
 void Stream::forget_key(std::uint64_t id) {
-  if (!keys_.holds(id)) return;
+  if (!launches_.keys().holds(id)) return;
   wipe();
   queue_->finish();
 }
 
 void Stream::forget_keys() noexcept {
   wipe_results();
-  keys_.forget_many();
+  launches_.keys().forget_many();
 }
 
 void Stream::wipe() noexcept {
-  keys_.forget();
+  launches_.keys().forget();
   wipe_results();
 }
 
@@ -87,22 +84,22 @@ void Stream::copy_in() {
     out_pinned_->to_device();
     return;
   }
-  timer_.begin(&PhaseTimes::host_to_device);
+  launches_.timer().begin(&PhaseTimes::host_to_device);
   queue_->upload(in_staged_.write(staged.bytes), 0, in_host_ + staged.begin, staged.bytes);
   staged_ = staged;
-  timer_.end();
+  launches_.timer().end();
 }
 
 void Stream::stage_out(std::size_t bytes, std::size_t begin) {
   if (transfer_ == Transfer::mapped) return;
-  timer_.begin(&PhaseTimes::device_to_host);
+  launches_.timer().begin(&PhaseTimes::device_to_host);
   queue_->download(out_host_ + begin, out_staged_.read(), 0, bytes);
-  timer_.end();
+  launches_.timer().end();
 }
 
 void Stream::finish() {
   queue_->finish();
-  keys_.wipe_staged();
+  launches_.keys().wipe_staged();
   launches_.end_of_work();
   if (transfer_ == Transfer::mapped) {
     in_pinned_->to_host();
@@ -110,20 +107,20 @@ void Stream::finish() {
     in_host_ = in_pinned_->host().data();
     out_host_ = out_pinned_->host().data();
   }
-  timer_.collect();
+  launches_.timer().collect();
 }
 
 void Stream::settle() noexcept {
   to_stage_.reset();
-  if (!timer_.has_phases()) return;
-  bool done = timer_.all_ended();
+  if (!launches_.timer().has_phases()) return;
+  bool done = launches_.timer().all_ended();
   try {
     finish();
   } catch (const Error&) {
     done = false;
   }
   if (done) return;
-  timer_.reset();
+  launches_.timer().reset();
   wipe();
   queue_->try_finish();
 }

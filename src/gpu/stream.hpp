@@ -11,11 +11,8 @@
 #include "paraes/ciphers.hpp"
 #include "paraes/phase_times.hpp"
 #include "src/gpu/device/host_job.hpp"
-#include "src/gpu/entry_launcher.hpp"
 #include "src/gpu/key_material.hpp"
-#include "src/gpu/key_slots.hpp"
 #include "src/gpu/launches.hpp"
-#include "src/gpu/queue_timer.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 #include "src/gpu/secret_memory.hpp"
 
@@ -56,7 +53,7 @@ class Stream {
   // message.key as an index into `keys`, which are at most context.most_keys(), of one size, and
   // all expanded in the same place. forget_keys() waits for pending work and wipes these keys and
   // what was computed with them, but not the key of use_key().
-  void use_keys(std::span<const KeyMaterial* const> keys) { keys_.use_many(keys); }
+  void use_keys(std::span<const KeyMaterial* const> keys) { launches_.keys().use_many(keys); }
   void forget_keys() noexcept;
 
   // The next launch copies the first `bytes` bytes of input() to the device, or makes mapped memory
@@ -91,10 +88,10 @@ class Stream {
   void settle() noexcept;
 
   // The times that finish() has added up since the last call.
-  [[nodiscard]] PhaseTimes take_times() noexcept { return timer_.take(); }
+  [[nodiscard]] PhaseTimes take_times() noexcept { return launches_.timer().take(); }
 
   // How many launches it has made, for tests.
-  [[nodiscard]] std::uint64_t launches() const noexcept { return launcher_.launches(); }
+  [[nodiscard]] std::uint64_t launches() const noexcept { return launches_.launcher().launches(); }
 
  private:
   [[nodiscard]] LaunchBuffers buffers(std::size_t messages);
@@ -106,9 +103,6 @@ class Stream {
   void wipe_results() noexcept;
 
   std::unique_ptr<Queue> queue_;
-  QueueTimer timer_;
-  EntryLauncher launcher_;
-  KeySlots keys_;
   std::size_t capacity_;
   Launches launches_;
   Transfer transfer_;
