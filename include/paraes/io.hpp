@@ -123,12 +123,7 @@ class PARAES_EXPORT Sink {
 // A sink that can be written at any offset. Bytes that are never written are zero.
 class PARAES_EXPORT PositionalSink : public Sink {
  public:
-  // Behind what it has written before, and first at offset 0.
-  void write(Bytes data) override;
   virtual void write_at(std::uint64_t offset, Bytes data) = 0;
-
- private:
-  std::uint64_t position_ = 0;
 };
 
 // Identifies a file, under any name, as long as it exists.
@@ -295,6 +290,7 @@ class PARAES_EXPORT SharedSink : public PositionalSink {
   SharedSink& operator=(SharedSink&& other) noexcept;
   ~SharedSink() override;
 
+  void write(Bytes data) override;
   void commit() override;
   void write_at(std::uint64_t offset, Bytes data) override;
 
@@ -311,6 +307,7 @@ class PARAES_EXPORT SharedSink : public PositionalSink {
   Descriptor descriptor_;
   std::string name_;
   std::unique_ptr<posix::WriteBack> write_back_;
+  std::uint64_t position_ = 0;
 };
 
 // Removes temporary files that killed processes have left behind. Reads each folder only once,
@@ -371,6 +368,7 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   FileSink& operator=(FileSink&&) = delete;
   ~FileSink() override;
 
+  void write(Bytes data) override;
   void write_at(std::uint64_t offset, Bytes data) override;
   // Copies `bytes` bytes from `begin` of a file to `offset` of this one, within the system where it
   // can do that. Throws IoError if the source ends before.
@@ -419,6 +417,7 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   Options options_;
   Descriptor descriptor_;
   std::unique_ptr<posix::WriteBack> write_back_;
+  std::uint64_t position_ = 0;
   bool prepared_ = false;
   OwnerProcess owner_;
   std::mutex beginning_mutex_;

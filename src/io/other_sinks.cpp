@@ -31,6 +31,11 @@ SharedSink::SharedSink(SharedSink&& other) noexcept = default;
 SharedSink& SharedSink::operator=(SharedSink&& other) noexcept = default;
 SharedSink::~SharedSink() = default;
 
+void SharedSink::write(Bytes data) {
+  write_at(position_, data);
+  position_ += data.size();
+}
+
 void SharedSink::write_at(std::uint64_t offset, Bytes data) {
   posix::write_full_at(descriptor_.get(), offset, data, name_);
   write_back_->wrote(descriptor_.get(), offset, data.size(), name_);

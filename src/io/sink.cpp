@@ -59,7 +59,7 @@ FileSink::FileSink(const std::string& path) : FileSink(path, Options{}) {}
 
 FileSink::~FileSink() { discard(); }
 
-void PositionalSink::write(Bytes data) {
+void FileSink::write(Bytes data) {
   write_at(position_, data);
   position_ += data.size();
 }
