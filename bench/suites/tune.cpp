@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "bench/axes.hpp"
@@ -66,24 +65,13 @@ class Tuning {
     }
     for (const auto& [row, passes_of_row] : measured_) add_rate(row, passes_of_row);
     std::erase_if(tuned_.unmeasured, [&](const Unmeasured& one) {
-      return measured_.count({{one.device, one.kernel, one.gpu_tuning}, one.bytes}) != 0;
-    });
-    std::stable_sort(tuned_.rates.begin(), tuned_.rates.end(), [](const Rate& a, const Rate& b) {
-      return std::tie(a.device, a.kernel, a.gpu_tuning) <
-             std::tie(b.device, b.kernel, b.gpu_tuning);
+      return measured_.count({one.name, one.bytes}) != 0;
     });
     return std::move(tuned_);
   }
 
  private:
-  struct Name {
-    std::string device;
-    std::string kernel;
-    std::string tuning = {};
-
-    // clang-tidy takes its comparison with 0 for a pointer.
-    auto operator<=>(const Name&) const = default;  // NOLINT(modernize-use-nullptr)
-  };
+  using Name = TunedKernel;
   static Name name_of(const Row& row) { return {row.device, row.kernel, row.gpu_tuning}; }
 
   // A row of one pass. The passes are apart in time, so that only what holds in each of them
@@ -103,7 +91,7 @@ class Tuning {
   }
 
   void leave_out(const Name& name, std::uint64_t bytes, const std::string& reason) {
-    tuned_.unmeasured.push_back({name.device, name.kernel, name.tuning, bytes, reason});
+    tuned_.unmeasured.push_back({name, bytes, reason});
   }
 
   // Until the end of this pass.
@@ -122,11 +110,7 @@ class Tuning {
       ns = {std::min(ns.low, pass.ns.low), std::max(ns.high, pass.ns.high)};
     }
     tuned_.rates.push_back(
-        {name.device,
-         name.kernel,
-         name.tuning,
-         bytes,
-         {rate_of(median_of(std::move(medians))), rate_of(ns.high), rate_of(ns.low)}});
+        {name, bytes, {rate_of(median_of(std::move(medians))), rate_of(ns.high), rate_of(ns.low)}});
   }
 
   void add_kernels(const std::string& device) {
@@ -164,7 +148,7 @@ class Tuning {
             .kernel = name.kernel,
             .threads = name.device == "cpu" ? available_cores() : 0,
             .bytes = bytes,
-            .gpu_tuning = name.tuning};
+            .gpu_tuning = name.gpu_tuning};
   }
 
   // Times whole executions, because every command waits for the start of the device's driver.
@@ -217,17 +201,18 @@ class Tuning {
     std::vector<Name> list = names_;
     std::erase_if(list, [&](const Name& name) {
       // Not in the first pass, so that no compilation takes the time of what has none.
-      return !name.tuning.empty() && (pass_ == 0 || bytes < options_.least_tuned_bytes);
+      return !name.gpu_tuning.empty() && (pass_ == 0 || bytes < options_.least_tuned_bytes);
     });
     double sum = 0;
     for (const Name& name : list) sum += cost(name);
     while (!list.empty() && sum > left()) {
       const auto slowest =
           std::max_element(list.begin(), list.end(), [&](const Name& a, const Name& b) {
-            return std::pair(!a.tuning.empty(), cost(a)) < std::pair(!b.tuning.empty(), cost(b));
+            return std::pair(!a.gpu_tuning.empty(), cost(a)) <
+                   std::pair(!b.gpu_tuning.empty(), cost(b));
           });
       sum -= cost(*slowest);
-      if (pass_ == 0 && slowest->tuning.empty()) {
+      if (pass_ == 0 && slowest->gpu_tuning.empty()) {
         leave_out(*slowest, bytes, "not enough time (use --seconds)");
       }
       list.erase(slowest);
@@ -239,7 +224,7 @@ class Tuning {
     const auto arena = std::make_shared<Arena>(sealed_bytes(bytes), available_cores());
     Group group;
     for (const Name& name : affordable(bytes)) {
-      const GpuTuning tuning = name.tuning.empty() ? GpuTuning{} : tunings_[name.tuning];
+      const GpuTuning tuning = name.gpu_tuning.empty() ? GpuTuning{} : tunings_[name.gpu_tuning];
       group.push_back(make_seal(row_of(name, bytes), arena, tuning));
     }
     Settings settings;
@@ -253,7 +238,7 @@ class Tuning {
     for (const Result& result : outcome.results) {
       const Name name = name_of(result.row);
       if (!result.verified) {
-        if (name.tuning.empty()) {
+        if (name.gpu_tuning.empty()) {
           throw Error("kernel " + name.kernel + " on " + name.device +
                       " fails: " + (result.error.empty() ? "its result is wrong" : result.error));
         }
@@ -270,7 +255,7 @@ class Tuning {
       const Name name = name_of(skipped.row);
       std::erase(names_, name);
       // What a GPU cannot have is no choice.
-      if (name.tuning.empty()) leave_out(name, bytes, skipped.reason);
+      if (name.gpu_tuning.empty()) leave_out(name, bytes, skipped.reason);
     }
   }
 

@@ -2,6 +2,7 @@
 // the profile of `paraes tune`.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -26,10 +27,18 @@ struct Measured {
   double high = 0;
 };
 
-struct Rate {
+// A kernel of a device.
+struct TunedKernel {
   std::string device;
   std::string kernel;
-  std::string gpu_tuning;   // as text_of() writes it; empty: paraes's own choice
+  std::string gpu_tuning = {};  // see parse_tuning(); empty: paraes's own choice
+
+  // clang-tidy takes its comparison with 0 for a pointer.
+  auto operator<=>(const TunedKernel&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+struct Rate {
+  TunedKernel name;
   std::uint64_t bytes = 0;  // of plaintext
   Measured bytes_per_second;
 };
@@ -42,15 +51,13 @@ struct Start {
 
 // What was not measured: a kernel at a size, or at all (0 bytes).
 struct Unmeasured {
-  std::string device;
-  std::string kernel;
-  std::string gpu_tuning;
+  TunedKernel name;
   std::uint64_t bytes = 0;
   std::string reason;
 };
 
 struct Tuned {
-  std::vector<Rate> rates;  // by device and kernel, sizes ascending
+  std::vector<Rate> rates;  // by name, sizes ascending
   std::vector<Start> starts;
   std::vector<Unmeasured> unmeasured;
   int signal = 0;  // that ended it, and then the rest is not complete; 0: none

@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "bench/bench.hpp"
@@ -31,6 +30,7 @@ namespace paraes::cli {
 namespace {
 
 using Json = nlohmann::basic_json<UniqueMembers>;
+using bench::Measured;
 
 constexpr int schema = 2;
 constexpr std::uint64_t most_file_bytes = 1 << 20;
@@ -51,30 +51,27 @@ std::vector<std::string> features_here() {
   return {features.begin(), features.end()};
 }
 
-using Points = std::vector<const Profile::Rate*>;  // of one kernel, sizes ascending
+using Points = std::vector<const bench::Rate*>;  // of one kernel, sizes ascending
 
-// A number of the rates at a size: interpolates linearly in the logarithm of the size.
-template <class Number>
-double at(const Points& points, std::uint64_t bytes, const Number& number) {
-  const auto above = std::find_if(points.begin(), points.end(), [&](const Profile::Rate* point) {
-    return point->bytes >= bytes;
-  });
-  if (above == points.begin()) return number(*points.front());
-  if (above == points.end()) return number(*points.back());
-  const Profile::Rate& low = **(above - 1);
-  const Profile::Rate& high = **above;
-  const double part = std::log(static_cast<double>(bytes) / static_cast<double>(low.bytes)) /
-                      std::log(static_cast<double>(high.bytes) / static_cast<double>(low.bytes));
-  return number(low) + part * (number(high) - number(low));
+// The rate at a size: interpolates linearly in the logarithm of the size.
+Measured rate_at(const Points& points, std::uint64_t bytes) {
+  const auto above = std::find_if(points.begin(), points.end(),
+                                  [&](const bench::Rate* point) { return point->bytes >= bytes; });
+  if (above == points.begin()) return points.front()->bytes_per_second;
+  if (above == points.end()) return points.back()->bytes_per_second;
+  const auto& [below_name, below_bytes, below] = **(above - 1);
+  const auto& [above_name, above_bytes, beyond] = **above;
+  const double part = std::log(static_cast<double>(bytes) / static_cast<double>(below_bytes)) /
+                      std::log(static_cast<double>(above_bytes) / static_cast<double>(below_bytes));
+  const auto between = [part](double a, double b) { return a + part * (b - a); };
+  return {between(below.median, beyond.median), between(below.low, beyond.low),
+          between(below.high, beyond.high)};
 }
 
-Points points_of(const Profile& profile, const std::string& device, std::string_view kernel,
-                 const std::string& tuning) {
+Points points_of(const Profile& profile, const bench::TunedKernel& name) {
   Points points;
-  for (const Profile::Rate& rate : profile.rates) {
-    if (rate.device == device && rate.kernel == kernel && rate.gpu_tuning == tuning) {
-      points.push_back(&rate);
-    }
+  for (const bench::Rate& rate : profile.rates) {
+    if (rate.name == name) points.push_back(&rate);
   }
   std::sort(points.begin(), points.end(),
             [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
@@ -85,10 +82,10 @@ Points points_of(const Profile& profile, const std::string& device, std::string_
 std::vector<std::string> tunings_of(const Profile& profile, const std::string& device,
                                     std::string_view kernel) {
   std::vector<std::string> tunings = {""};
-  for (const Profile::Rate& rate : profile.rates) {
-    if (rate.device == device && rate.kernel == kernel &&
-        std::find(tunings.begin(), tunings.end(), rate.gpu_tuning) == tunings.end()) {
-      tunings.push_back(rate.gpu_tuning);
+  for (const auto& [name, bytes, rate] : profile.rates) {
+    if (name.device == device && name.kernel == kernel &&
+        std::find(tunings.begin(), tunings.end(), name.gpu_tuning) == tunings.end()) {
+      tunings.push_back(name.gpu_tuning);
     }
   }
   return tunings;
@@ -157,14 +154,22 @@ double number_in(const Json& object, const char* name) {
 }
 
 // Reads NAME, NAME_low and NAME_high: the interval contains the number.
-double measured_in(const Json& object, const std::string& name, Profile::Interval& interval) {
-  const double number = number_in(object, name.c_str());
-  interval = {number_in(object, (name + "_low").c_str()),
-              number_in(object, (name + "_high").c_str())};
-  if (!(interval.low <= number && number <= interval.high)) {
+Measured measured_in(const Json& object, const std::string& name) {
+  const Measured measured = {number_in(object, name.c_str()),
+                             number_in(object, (name + "_low").c_str()),
+                             number_in(object, (name + "_high").c_str())};
+  if (!(measured.low <= measured.median && measured.median <= measured.high)) {
     throw InvalidArgument(fmt::format("'{}' is not from its low to its high", name));
   }
-  return number;
+  return measured;
+}
+
+// As measured_in() reads it.
+void put_measured(nlohmann::ordered_json& object, const std::string& name,
+                  const Measured& measured) {
+  object[name] = measured.median;
+  object[name + "_low"] = measured.low;
+  object[name + "_high"] = measured.high;
 }
 
 // The index of the first element that no other one beats.
@@ -189,7 +194,7 @@ std::string why_chosen(const Choice& choice, std::uint64_t bytes) {
   if (choice.kernel_ties.empty() && !choice.gpu_tuning.empty()) {
     text += fmt::format(", with {}", choice.gpu_tuning);
   }
-  text += fmt::format(", expected {:.3g} s", choice.seconds);
+  text += fmt::format(", expected {:.3g} s", choice.seconds.median);
   if (choice.other.empty()) return text;
   text += fmt::format(" against {:.3g} s on {}", choice.other_seconds, choice.other);
   if (!choice.device_ties.empty()) {
@@ -238,22 +243,15 @@ std::string to_json(const Profile& profile) {
       {"model", profile.cpu}, {"features", profile.features}, {"cores", profile.cores}};
   object["devices"] = nlohmann::ordered_json::array();
   for (const Profile::Device& device : profile.devices) {
-    object["devices"].push_back({{"id", device.id},
-                                 {"name", device.name},
-                                 {"driver", device.driver},
-                                 {"start_seconds", device.start_seconds},
-                                 {"start_seconds_low", device.start.low},
-                                 {"start_seconds_high", device.start.high}});
+    object["devices"].push_back(
+        {{"id", device.id}, {"name", device.name}, {"driver", device.driver}});
+    put_measured(object["devices"].back(), "start_seconds", device.start_seconds);
   }
   object["rates"] = nlohmann::ordered_json::array();
-  for (const Profile::Rate& rate : profile.rates) {
-    object["rates"].push_back({{"device", rate.device},
-                               {"kernel", rate.kernel},
-                               {"bytes", rate.bytes},
-                               {"bytes_per_second", rate.bytes_per_second},
-                               {"bytes_per_second_low", rate.interval.low},
-                               {"bytes_per_second_high", rate.interval.high}});
-    if (!rate.gpu_tuning.empty()) object["rates"].back()["gpu_tuning"] = rate.gpu_tuning;
+  for (const auto& [name, bytes, rate] : profile.rates) {
+    object["rates"].push_back({{"device", name.device}, {"kernel", name.kernel}, {"bytes", bytes}});
+    put_measured(object["rates"].back(), "bytes_per_second", rate);
+    if (!name.gpu_tuning.empty()) object["rates"].back()["gpu_tuning"] = name.gpu_tuning;
   }
   return object.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -274,28 +272,27 @@ Profile parse_profile(const std::string& text) {
   profile.cores = static_cast<int>(count_in(cpu, "cores", INT_MAX));
   std::set<std::string> devices;
   for (const Json& json : list_in(object, "devices")) {
-    Profile::Device device = {.id = text_in(json, "id"),
-                              .name = text_in(json, "name"),
-                              .driver = text_in(json, "driver")};
-    device.start_seconds = measured_in(json, "start_seconds", device.start);
-    profile.devices.push_back(device);
+    profile.devices.push_back({.id = text_in(json, "id"),
+                               .name = text_in(json, "name"),
+                               .driver = text_in(json, "driver"),
+                               .start_seconds = measured_in(json, "start_seconds")});
     if (!devices.insert(profile.devices.back().id).second) {
       throw InvalidArgument("a device occurs twice");
     }
   }
-  std::set<std::tuple<std::string, std::string, std::string, std::uint64_t>> rates;
+  std::set<std::pair<bench::TunedKernel, std::uint64_t>> rates;
   for (const Json& json : list_in(object, "rates")) {
-    Profile::Rate rate = {.device = text_in(json, "device"),
-                          .kernel = text_in(json, "kernel"),
-                          .bytes = count_in(json, "bytes", most_counted_bytes)};
-    rate.bytes_per_second = measured_in(json, "bytes_per_second", rate.interval);
-    if (rate.interval.low == 0) throw InvalidArgument("'bytes_per_second_low' is 0");
+    bench::Rate rate = {
+        .name = {.device = text_in(json, "device"), .kernel = text_in(json, "kernel")},
+        .bytes = count_in(json, "bytes", most_counted_bytes),
+        .bytes_per_second = measured_in(json, "bytes_per_second")};
+    if (rate.bytes_per_second.low == 0) throw InvalidArgument("'bytes_per_second_low' is 0");
     if (json.contains("gpu_tuning")) {
-      rate.gpu_tuning = text_in(json, "gpu_tuning");
-      static_cast<void>(bench::parse_tuning(rate.gpu_tuning, {parse_size, parse_number}));
-      if (rate.device == "cpu") throw InvalidArgument("the cpu has no 'gpu_tuning'");
+      rate.name.gpu_tuning = text_in(json, "gpu_tuning");
+      static_cast<void>(bench::parse_tuning(rate.name.gpu_tuning, {parse_size, parse_number}));
+      if (rate.name.device == "cpu") throw InvalidArgument("the cpu has no 'gpu_tuning'");
     }
-    if (!rates.emplace(rate.device, rate.kernel, rate.gpu_tuning, rate.bytes).second) {
+    if (!rates.emplace(rate.name, rate.bytes).second) {
       throw InvalidArgument("the rate of a kernel occurs twice for one size");
     }
     profile.rates.push_back(rate);
@@ -336,26 +333,21 @@ std::optional<KernelChoice> choose_kernel(const Profile& profile, const std::str
   for (const KernelInfo& kernel : on_gpu ? gpu_kernels() : kernels()) {
     if (!may_run(kernel, on_gpu, allow_leaky)) continue;
     for (const std::string& tuning : tunings_of(profile, device, kernel.name)) {
-      const Points points = points_of(profile, device, kernel.name, tuning);
+      const std::string name(kernel.name);
+      const Points points = points_of(profile, {device, name, tuning});
       if (points.empty() || (!tuning.empty() && bytes < points.front()->bytes)) continue;
-      KernelChoice choice;
-      choice.kernel = std::string(kernel.name);
-      choice.gpu_tuning = tuning;
-      choice.bytes_per_second = at(points, bytes, [](const auto& p) { return p.bytes_per_second; });
-      choice.interval.low = at(points, bytes, [](const auto& p) { return p.interval.low; });
-      choice.interval.high = at(points, bytes, [](const auto& p) { return p.interval.high; });
-      measured.push_back(std::move(choice));
+      measured.push_back({name, tuning, rate_at(points, bytes), {}});
     }
   }
   if (measured.empty()) return std::nullopt;
   // The one with the highest low end is never beaten.
   const std::size_t best =
       first_unbeaten(measured, [](const KernelChoice& other, const KernelChoice& one) {
-        return other.interval.low > one.interval.high;
+        return other.bytes_per_second.low > one.bytes_per_second.high;
       });
   KernelChoice choice = measured[best];
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    if (i != best && measured[i].interval.high >= choice.interval.low) {
+    if (i != best && measured[i].bytes_per_second.high >= choice.bytes_per_second.low) {
       choice.ties.push_back(with_tuning(measured[i].kernel, measured[i].gpu_tuning));
     }
   }
@@ -368,26 +360,27 @@ std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes, bool a
     const auto kernel = choose_kernel(profile, device.id, bytes, allow_leaky);
     if (!kernel) continue;
     const auto size = static_cast<double>(bytes);
+    const Measured& start = device.start_seconds;
+    const Measured& rate = kernel->bytes_per_second;
     measured.push_back({.device = device.id,
                         .kernel = kernel->kernel,
                         .gpu_tuning = kernel->gpu_tuning,
-                        .seconds = device.start_seconds + size / kernel->bytes_per_second,
-                        .interval = {device.start.low + size / kernel->interval.high,
-                                     device.start.high + size / kernel->interval.low},
+                        .seconds = {start.median + size / rate.median, start.low + size / rate.high,
+                                    start.high + size / rate.low},
                         .kernel_ties = kernel->ties});
   }
   if (measured.empty()) return std::nullopt;
   const std::size_t best = first_unbeaten(measured, [](const Choice& other, const Choice& one) {
-    return other.interval.high < one.interval.low;
+    return other.seconds.high < one.seconds.low;
   });
   Choice choice = measured[best];
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const Choice& other = measured[i];
     if (i == best) continue;
-    if (other.interval.low <= choice.interval.high) choice.device_ties.push_back(other.device);
-    if (choice.other.empty() || other.seconds < choice.other_seconds) {
+    if (other.seconds.low <= choice.seconds.high) choice.device_ties.push_back(other.device);
+    if (choice.other.empty() || other.seconds.median < choice.other_seconds) {
       choice.other = other.device;
-      choice.other_seconds = other.seconds;
+      choice.other_seconds = other.seconds.median;
     }
   }
   return choice;

@@ -6,32 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "bench/suites/tune.hpp"
 #include "cli/plan/plan.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
 
-// The measurements of `tune`. Intervals contain the true median with a probability of at least
-// 95 %.
+// The measurements of `tune`.
 struct Profile {
-  struct Interval {
-    double low = 0;
-    double high = 0;
-  };
   struct Device {
     std::string id;
     std::string name;
     std::string driver;
-    double start_seconds = 0;  // of paraes with a tiny file, from start to exit: median
-    Interval start = {};       // of start_seconds
-  };
-  struct Rate {
-    std::string device;
-    std::string kernel;
-    std::uint64_t bytes = 0;      // of a message
-    double bytes_per_second = 0;  // from the median
-    Interval interval = {};       // of bytes_per_second
-    std::string gpu_tuning = {};  // see bench::parse_tuning; empty: paraes's own choice
+    bench::Measured start_seconds = {};  // of paraes with a tiny file, from start to exit
   };
 
   std::string version;  // of paraes
@@ -40,7 +27,7 @@ struct Profile {
   std::vector<std::string> features;
   int cores = 0;
   std::vector<Device> devices;
-  std::vector<Rate> rates;
+  std::vector<bench::Rate> rates;
 };
 
 // A profile with the current version, CPU and time, but without devices and rates.
@@ -79,8 +66,7 @@ class OtherSchema : public InvalidArgument {
 struct KernelChoice {
   std::string kernel;
   std::string gpu_tuning = {};
-  double bytes_per_second = 0;
-  Profile::Interval interval;
+  bench::Measured bytes_per_second;
   std::vector<std::string> ties;  // kernels that may be as fast or faster; empty if it is sure
 };
 [[nodiscard]] std::optional<KernelChoice> choose_kernel(const Profile& profile,
@@ -94,8 +80,7 @@ struct Choice {
   std::string device;
   std::string kernel;
   std::string gpu_tuning = {};
-  double seconds = 0;                         // expected time, the start included
-  Profile::Interval interval = {};            // of seconds
+  bench::Measured seconds = {};               // expected time, the start included
   std::vector<std::string> kernel_ties = {};  // see KernelChoice
   double other_seconds = 0;  // on the fastest of the other devices; 0 if there is none
   std::string other = {};
@@ -104,9 +89,9 @@ struct Choice {
 [[nodiscard]] std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes,
                                            bool allow_leaky);
 
-// If the plan lets a profile choose, changes `plan` to the device
-// and kernel that the profile says are fastest for `bytes` bytes. Ignores a profile that is not
-// valid, with a line on standard error.
+// If the plan lets a profile choose, changes `plan` to the device and kernel that the profile says
+// are fastest for `bytes` bytes. Ignores a profile that is not valid, with a line on standard
+// error.
 void use_profile(std::uint64_t bytes, Plan& plan);
 
 }  // namespace paraes::cli

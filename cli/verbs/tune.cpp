@@ -15,7 +15,6 @@
 #include <set>
 #include <string>
 #include <system_error>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,13 +62,13 @@ std::vector<DeviceInfo> tunable() {
   return list;
 }
 
-// How far an interval reaches from its middle, in percent of the number: "±3".
-double percent(const Profile::Interval& interval, double number) {
-  return number > 0 ? 50 * (interval.high - interval.low) / number : 0;
+// How far an interval reaches from its middle, in percent of the median: "±3".
+double percent(const bench::Measured& measured) {
+  return measured.median > 0 ? 50 * (measured.high - measured.low) / measured.median : 0;
 }
 
-std::string spread_text(const Profile::Interval& interval, double number) {
-  return fmt::format("\u00b1{:.0f}", percent(interval, number));
+std::string spread_text(const bench::Measured& measured) {
+  return fmt::format("\u00b1{:.0f}", percent(measured));
 }
 
 // Which kernel `auto` uses at each size of the profile, and whether that is sure.
@@ -94,10 +93,10 @@ std::string choices(const Profile& profile, const std::set<std::uint64_t>& sizes
 // Reports what was not measured: one line for each reason.
 void say_unmeasured(const std::vector<bench::Unmeasured>& list) {
   std::map<std::string, std::vector<std::string>> rows;
-  for (const bench::Unmeasured& one : list) {
-    rows[one.reason].push_back(fmt::format("{} {}{}", one.device,
-                                           with_tuning(one.kernel, one.gpu_tuning),
-                                           one.bytes == 0 ? "" : " " + format_size(one.bytes)));
+  for (const auto& [name, bytes, reason] : list) {
+    rows[reason].push_back(fmt::format("{} {}{}", name.device,
+                                       with_tuning(name.kernel, name.gpu_tuning),
+                                       bytes == 0 ? "" : " " + format_size(bytes)));
   }
   for (const auto& [reason, names] : rows) {
     say(fmt::format("not measured: {}: {}", listed(names, "and"), reason));
@@ -108,36 +107,30 @@ std::string table(const Profile& profile) {
   std::string text = fmt::format("{} with {} cores, paraes {}, {}\n", profile.cpu, profile.cores,
                                  profile.version, profile.time);
   std::set<std::uint64_t> sizes;
-  std::vector<std::tuple<std::string, std::string, std::string>> names;
-  for (const Profile::Rate& rate : profile.rates) {
-    sizes.insert(rate.bytes);
-    const std::tuple name(rate.device, rate.kernel, rate.gpu_tuning);
+  std::vector<bench::TunedKernel> names;
+  for (const auto& [name, bytes, rate] : profile.rates) {
+    sizes.insert(bytes);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   for (const Profile::Device& device : profile.devices) {
-    text +=
-        fmt::format("{}: {}; {:.3g} ms {} % from start to exit\n", device.id, device.name,
-                    1e3 * device.start_seconds, spread_text(device.start, device.start_seconds));
+    text += fmt::format("{}: {}; {:.3g} ms {} % from start to exit\n", device.id, device.name,
+                        1e3 * device.start_seconds.median, spread_text(device.start_seconds));
   }
   text += "MB/s and \u00b1% of AES-256-GCM in segments, memory to memory\n";
   text += fmt::format("{:<10} {:<17}", "device", "kernel");
   for (const std::uint64_t bytes : sizes) text += fmt::format(" {:>13}", format_size(bytes));
-  for (const auto& name : names) {
-    const auto& device = std::get<0>(name);
-    const auto& kernel = std::get<1>(name);
-    const auto& tuning = std::get<2>(name);
-    text += fmt::format("\n{:<10} {:<17}", device,
-                        tuning.empty() ? kernel : fmt::format("  {}", tuning));
+  for (const bench::TunedKernel& name : names) {
+    text += fmt::format("\n{:<10} {:<17}", name.device,
+                        name.gpu_tuning.empty() ? name.kernel : "  " + name.gpu_tuning);
     for (const std::uint64_t bytes : sizes) {
-      const auto rate = std::find_if(
-          profile.rates.begin(), profile.rates.end(), [&](const Profile::Rate& candidate) {
-            return candidate.device == device && candidate.kernel == kernel &&
-                   candidate.gpu_tuning == tuning && candidate.bytes == bytes;
-          });
+      const auto rate = std::find_if(profile.rates.begin(), profile.rates.end(),
+                                     [&](const bench::Rate& candidate) {
+                                       return candidate.name == name && candidate.bytes == bytes;
+                                     });
       text += rate == profile.rates.end()
                   ? fmt::format(" {:>13}", "-")
-                  : fmt::format(" {:>8.0f} {:>4}", rate->bytes_per_second * 1e-6,
-                                spread_text(rate->interval, rate->bytes_per_second));
+                  : fmt::format(" {:>8.0f} {:>4}", rate->bytes_per_second.median * 1e-6,
+                                spread_text(rate->bytes_per_second));
     }
   }
   return text + choices(profile, sizes);
@@ -149,8 +142,8 @@ constexpr double noisy_percent = 5;
 // Says by how much, and what to do, if the machine was too noisy for reliable measurements.
 void warn_of_noise(const Profile& profile) {
   std::vector<double> spreads;
-  for (const Profile::Rate& rate : profile.rates) {
-    spreads.push_back(percent(rate.interval, rate.bytes_per_second));
+  for (const bench::Rate& rate : profile.rates) {
+    spreads.push_back(percent(rate.bytes_per_second));
   }
   if (spreads.empty()) return;
   const auto middle = spreads.begin() + static_cast<std::ptrdiff_t>(spreads.size() / 2);
@@ -269,19 +262,14 @@ int run(const TuneFlags& options) {
   line.remove();
   if (tuned.signal != 0) return 128 + tuned.signal;
   for (const bench::Start& start : tuned.starts) {
-    const bench::Measured& seconds = start.seconds;
     const auto device = std::find_if(
         list.begin(), list.end(), [&](const DeviceInfo& info) { return info.id == start.device; });
     profile.devices.push_back({.id = device->id,
                                .name = device->name,
                                .driver = device->driver,
-                               .start_seconds = seconds.median,
-                               .start = {seconds.low, seconds.high}});
+                               .start_seconds = start.seconds});
   }
-  for (const auto& [device, kernel, gpu_tuning, bytes, rate] : tuned.rates) {
-    profile.rates.push_back(
-        {device, kernel, bytes, rate.median, {rate.low, rate.high}, gpu_tuning});
-  }
+  profile.rates = tuned.rates;
   if (!options.quiet) say_unmeasured(tuned.unmeasured);
   file.store(profile);
   print(profile, options);

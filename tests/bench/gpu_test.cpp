@@ -188,10 +188,10 @@ TEST_F(BenchGpu, TuneMeasuresTheTuningsThatTheDeviceCanHave) {
   const Tuned tuned = tune(options, [](const std::string&) {});
   std::set<std::string> names;
   for (const Rate& rate : tuned.rates) {
-    if (rate.gpu_tuning.empty()) continue;
+    if (rate.name.gpu_tuning.empty()) continue;
     EXPECT_GE(rate.bytes, options.least_tuned_bytes);
     EXPECT_GT(rate.bytes_per_second.median, 0);
-    names.insert(rate.kernel + ' ' + rate.gpu_tuning);
+    names.insert(rate.name.kernel + ' ' + rate.name.gpu_tuning);
   }
   EXPECT_EQ(names.count("bitslice streams=6"), 1U);
   EXPECT_EQ(names.count("bitslice launch=2048KiB"), 1U);
@@ -200,7 +200,7 @@ TEST_F(BenchGpu, TuneMeasuresTheTuningsThatTheDeviceCanHave) {
   EXPECT_EQ(names.count("ttable groups=2"), 0U);
   EXPECT_EQ(names.count("bitslice tables=4"), 0U);
   EXPECT_EQ(names.count("ttable ghash=tensor"), 0U);
-  for (const Unmeasured& one : tuned.unmeasured) EXPECT_EQ(one.gpu_tuning, "");
+  for (const Unmeasured& one : tuned.unmeasured) EXPECT_EQ(one.name.gpu_tuning, "");
 }
 
 TEST_F(BenchGpu, TakePhasesSumsTheCallsSinceTheLastOne) {

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     std::abort();
   for (unsigned shift = 0; shift < 64; shift += 3) {
     const auto choice = cli::choose(profile, (std::uint64_t{1} << shift) + shift, true);
-    if (choice && !(choice->seconds >= 0 && choice->interval.low >= 0)) std::abort();
+    if (choice && !(choice->seconds.median >= 0 && choice->seconds.low >= 0)) std::abort();
   }
   return 0;
 }

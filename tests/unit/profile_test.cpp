@@ -30,9 +30,9 @@ Profile sample() {
   Profile profile = new_profile();
   const std::string kernel(select_kernel("auto").name);
   profile.devices = {
-      {.id = "cpu", .name = "n", .driver = "d", .start_seconds = 0.25, .start = {0.125, 0.5}}};
-  profile.rates = {{"cpu", kernel, 1024, 1e9, {0.5e9, 2e9}},
-                   {"cpu", kernel, 4096, 3e9, {2e9, 4e9}}};
+      {.id = "cpu", .name = "n", .driver = "d", .start_seconds = {0.25, 0.125, 0.5}}};
+  profile.rates = {{{"cpu", kernel}, 1024, {1e9, 0.5e9, 2e9}},
+                   {{"cpu", kernel}, 4096, {3e9, 2e9, 4e9}}};
   return profile;
 }
 
@@ -45,14 +45,14 @@ TEST(Profile, ThatWasStored_IsReadBack) {
   const Profile profile = parse_profile(to_json(sample()));
   EXPECT_EQ(why_stale(profile), "");
   ASSERT_EQ(profile.devices.size(), 1U);
-  EXPECT_EQ(profile.devices[0].start_seconds, 0.25);
-  EXPECT_EQ(profile.devices[0].start.low, 0.125);
-  EXPECT_EQ(profile.devices[0].start.high, 0.5);
+  EXPECT_EQ(profile.devices[0].start_seconds.median, 0.25);
+  EXPECT_EQ(profile.devices[0].start_seconds.low, 0.125);
+  EXPECT_EQ(profile.devices[0].start_seconds.high, 0.5);
   ASSERT_EQ(profile.rates.size(), 2U);
   EXPECT_EQ(profile.rates[1].bytes, 4096U);
-  EXPECT_EQ(profile.rates[1].bytes_per_second, 3e9);
-  EXPECT_EQ(profile.rates[1].interval.low, 2e9);
-  EXPECT_EQ(profile.rates[1].interval.high, 4e9);
+  EXPECT_EQ(profile.rates[1].bytes_per_second.median, 3e9);
+  EXPECT_EQ(profile.rates[1].bytes_per_second.low, 2e9);
+  EXPECT_EQ(profile.rates[1].bytes_per_second.high, 4e9);
   EXPECT_EQ(profile.cores, sample().cores);
 }
 
@@ -119,7 +119,7 @@ Profile profile_of(const std::vector<Measured>& rates) {
     if (profile.devices.empty() || profile.devices.back().id != one.device) {
       profile.devices.push_back({.id = one.device, .name = "n", .driver = "d"});
     }
-    profile.rates.push_back({one.device, one.kernel, 1024, one.rate, {one.low, one.high}});
+    profile.rates.push_back({{one.device, one.kernel}, 1024, {one.rate, one.low, one.high}});
   }
   return profile;
 }
@@ -175,8 +175,8 @@ TEST(Profile, BoundsAreInterpolatedLikeRates) {
   const Names names = constant_kernels();
   if (names.size() < 2) GTEST_SKIP() << "this machine has one such kernel";
   Profile profile = profile_of({{"cpu", names[0], 1, 2, 3}, {"cpu", names[1], 1, 2, 3}});
-  profile.rates.push_back({"cpu", names[0], 4096, 2, {1, 3}});
-  profile.rates.push_back({"cpu", names[1], 4096, 8, {6, 10}});
+  profile.rates.push_back({{"cpu", names[0]}, 4096, {2, 1, 3}});
+  profile.rates.push_back({{"cpu", names[1]}, 4096, {8, 6, 10}});
   const auto kernel = [&](std::uint64_t bytes) {
     return choose_kernel(profile, "cpu", bytes, false)->kernel;
   };
@@ -186,9 +186,9 @@ TEST(Profile, BoundsAreInterpolatedLikeRates) {
   EXPECT_EQ(kernel(1784), names[1]);
   EXPECT_EQ(kernel(1 << 20), names[1]);
   const auto half_way = choose_kernel(profile, "cpu", 2048, false);
-  EXPECT_DOUBLE_EQ(half_way->interval.low, 3.5);
-  EXPECT_DOUBLE_EQ(half_way->interval.high, 6.5);
-  EXPECT_DOUBLE_EQ(half_way->bytes_per_second, 5);
+  EXPECT_DOUBLE_EQ(half_way->bytes_per_second.low, 3.5);
+  EXPECT_DOUBLE_EQ(half_way->bytes_per_second.high, 6.5);
+  EXPECT_DOUBLE_EQ(half_way->bytes_per_second.median, 5);
 }
 
 TEST(Profile, GpuDisplacesTheCpuOnlyBeyondDoubt) {
@@ -198,10 +198,9 @@ TEST(Profile, GpuDisplacesTheCpuOnlyBeyondDoubt) {
   const auto device = [&] { return choose(profile, 1000, false)->device; };
   EXPECT_EQ(device(), "cuda:0");  // at most 0.25 s against at least 0.5 s
   EXPECT_TRUE(choose(profile, 1000, false)->device_ties.empty());
-  profile.devices[1].start_seconds = 0.2;
-  profile.devices[1].start = {0.1, 0.24};
+  profile.devices[1].start_seconds = {0.2, 0.1, 0.24};
   EXPECT_EQ(device(), "cuda:0");
-  profile.devices[1].start.high = 0.26;
+  profile.devices[1].start_seconds.high = 0.26;
   EXPECT_EQ(device(), "cpu");
   const auto choice = choose(profile, 1000, false);
   EXPECT_EQ(choice->device_ties, Names{"cuda:0"});
@@ -226,9 +225,9 @@ TEST(Profile, KernelsThatLeakOrAreMissing_AreNeitherChosenNorTies) {
 TEST(Profile, TuningOfAKernel_IsChosenAtTheSizesAtWhichItWasMeasured) {
   Profile profile = profile_of({{"cuda:0", "bitslice", 0.9, 1, 1.1}});
   const std::string tuning = "streams=24,launch=2048KiB";
-  profile.rates.push_back({"cuda:0", "bitslice", 4096, 1, {0.9, 1.1}});
-  profile.rates.push_back({"cuda:0", "bitslice", 4096, 2, {1.2, 3}, tuning});
-  profile.rates.push_back({"cuda:0", "bitslice", 4096, 2, {1.0, 3}, "groups=2"});
+  profile.rates.push_back({{"cuda:0", "bitslice"}, 4096, {1, 0.9, 1.1}});
+  profile.rates.push_back({{"cuda:0", "bitslice", tuning}, 4096, {2, 1.2, 3}});
+  profile.rates.push_back({{"cuda:0", "bitslice", "groups=2"}, 4096, {2, 1.0, 3}});
   const auto choice = choose_kernel(profile, "cuda:0", 4096, false);
   EXPECT_EQ(choice->kernel, "bitslice");
   EXPECT_EQ(choice->gpu_tuning, tuning);
@@ -238,14 +237,14 @@ TEST(Profile, TuningOfAKernel_IsChosenAtTheSizesAtWhichItWasMeasured) {
   EXPECT_EQ(choose_kernel(profile, "cuda:0", 4095, false)->gpu_tuning, "");
 
   const Profile read = parse_profile(to_json(profile));
-  EXPECT_EQ(read.rates[0].gpu_tuning, "");
-  EXPECT_EQ(read.rates[2].gpu_tuning, tuning);
+  EXPECT_EQ(read.rates[0].name.gpu_tuning, "");
+  EXPECT_EQ(read.rates[2].name.gpu_tuning, tuning);
   const std::string text = to_json(profile);
   expect_refused(replaced(text, "groups=2", "groups=99"), "1 to 8 groups");
   expect_refused(replaced(text, "groups=2", "speed=2"), "is none of streams=N");
   expect_refused(replaced(text, "groups=2", tuning), "twice");
   expect_refused(replaced(text, "\"groups=2\"", "7"), "'gpu_tuning'");
-  profile.rates.back().device = "cpu";
+  profile.rates.back().name.device = "cpu";
   expect_refused(to_json(profile), "the cpu has no 'gpu_tuning'");
 }
 
@@ -283,7 +282,7 @@ TEST(Profile, Choice_InterpolatesBetweenMeasuredSizes) {
   const Profile profile = sample();
   const auto seconds = [](const Profile& measured, std::uint64_t bytes) {
     const auto choice = choose(measured, bytes, false);
-    return choice ? choice->seconds : -1;
+    return choice ? choice->seconds.median : -1;
   };
   EXPECT_DOUBLE_EQ(seconds(profile, 0), 0.25);
   EXPECT_DOUBLE_EQ(seconds(profile, 1024), 0.25 + 1024 / 1e9);
