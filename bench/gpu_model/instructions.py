@@ -27,7 +27,7 @@ from operands import (
     Unknown,
     address,
     constant_bank,
-    narrow,
+    elementwise,
     pair_writer,
     place_of,
     read,
@@ -39,76 +39,70 @@ from operands import (
 # These do nothing that the model needs: it finds by itself where the threads of a warp meet again.
 WITHOUT_EFFECT = {"NOP", "BSSY", "BSYNC", "BREAK", "BMOV", "WARPSYNC"}
 CONTROL = {"BRA", "EXIT", "CALL", "RET", "BAR"}
+SPACES = ("global", "shared", "local")
 BYTES = {"U8": 1, "S8": 1, "U16": 2, "64": 8, "128": 16}
 
 
 def move(modifiers, texts):
-    write, value = writer(texts[0]), read(texts[1])
-    return lambda g, mask: write(g, mask, value(g))
+    return elementwise(np.asarray, writer(texts[0]), read(texts[1]))
 
 
 def select(modifiers, texts):
-    write, a, b, p = writer(texts[0]), read(texts[1]), read(texts[2]), read_predicate(texts[3])
-    return lambda g, mask: write(g, mask, np.where(p(g), a(g), b(g)))
+    inputs = read_predicate(texts[3]), read(texts[1]), read(texts[2])
+    return elementwise(np.where, writer(texts[0]), *inputs)
 
 def zero(modifiers, texts):
     if texts[1] != "SRZ":
         raise Unknown("a special register")
     write = writer(texts[0]) if "32" in modifiers else pair_writer(texts[0])
-    none = np.uint32(0) if "32" in modifiers else np.uint64(0)
-    return lambda g, mask: write(g, mask, none)
+    return lambda g, mask: write(g, mask, np.uint64(0))
 
 
 def special(modifiers, texts):
-    write, name = writer(texts[0]), texts[1]
-    return lambda g, mask: write(g, mask, g.special(name))
+    return elementwise(np.asarray, writer(texts[0]), lambda g: g.special(texts[1]))
 
 # Quotients are computed by an estimate in floating point that integers then correct.
 
 
 def to_float(modifiers, texts):
-    write, wide = writer(texts[0]), "U64" in modifiers
-    a = read_pair(texts[1]) if wide else read(texts[1])
     if set(modifiers) not in ({"U32", "RP"}, {"U64", "RP"}):
         raise Unknown("a form of I2F")
 
-    def compute(g, mask):
-        exact = np.asarray(a(g)).astype(np.uint64)
+    def compute(number):
+        exact = np.asarray(number).astype(np.uint64)
         value = exact.astype(np.float32)
         below = value.astype(np.float64) < exact.astype(np.float64)
         up = np.where(below, np.nextafter(value, np.float32(np.inf)), value)
-        write(g, mask, up.astype(np.float32).view(np.uint32))
+        return up.astype(np.float32).view(np.uint32)
 
-    return compute
+    a = read_pair(texts[1]) if "U64" in modifiers else read(texts[1])
+    return elementwise(compute, writer(texts[0]), a)
 
 
 def to_integer(modifiers, texts):
-    a, wide = read(texts[1]), "U64" in modifiers
-    write = pair_writer(texts[0]) if wide else writer(texts[0])
+    wide = "U64" in modifiers
     if "TRUNC" not in modifiers or not {"U32", "U64"} & set(modifiers):
         raise Unknown("a form of F2I")
 
-    def compute(g, mask):
-        value = np.array(a(g), dtype=np.uint32).view(np.float32).astype(np.float64)
+    def compute(word):
+        value = np.array(word, dtype=np.uint32).view(np.float32).astype(np.float64)
         value = np.nan_to_num(value, nan=0.0)
-        top = 2.0**64 - 2048 if wide else 2.0**32 - 1
-        number = np.clip(value, 0, top).astype(np.uint64)
-        write(g, mask, number if wide else narrow(number))
+        return np.clip(value, 0, 2.0**64 - 2048 if wide else 2.0**32 - 1).astype(np.uint64)
 
-    return compute
+    write = pair_writer(texts[0]) if wide else writer(texts[0])
+    return elementwise(compute, write, read(texts[1]))
 
 
 def reciprocal(modifiers, texts):
     if list(modifiers) != ["RCP"]:
         raise Unknown("a form of MUFU")
-    write, a = writer(texts[0]), read(texts[1])
 
-    def compute(g, mask):
+    def compute(word):
         with np.errstate(divide="ignore", over="ignore"):
-            value = np.float32(1) / np.array(a(g), dtype=np.uint32).view(np.float32)
-        write(g, mask, value.astype(np.float32).view(np.uint32))
+            value = np.float32(1) / np.array(word, dtype=np.uint32).view(np.float32)
+        return value.astype(np.float32).view(np.uint32)
 
-    return compute
+    return elementwise(compute, writer(texts[0]), read(texts[1]))
 
 
 # Tensor cores.
@@ -161,14 +155,11 @@ def size_of(modifiers):
 
 def load_constant(modifiers, texts):
     size = size_of(modifiers)
-    word = constant_bank(texts[1], min(size, 4))
     if size > 8 or "S8" in modifiers:
         raise Unknown("a form of a load")
-    if size < 8:
-        write = writer(texts[0])
-        return lambda g, mask: write(g, mask, word(g))
-    write, pair = pair_writer(texts[0]), read_pair(texts[1])
-    return lambda g, mask: write(g, mask, pair(g))
+    if size == 8:
+        return elementwise(np.asarray, pair_writer(texts[0]), read_pair(texts[1]))
+    return elementwise(np.asarray, writer(texts[0]), constant_bank(texts[1], size))
 
 
 def load(space):
@@ -208,51 +199,32 @@ def store(space):
 
 
 OPCODES = {
-    "MOV": move,
-    "UMOV": move,
-    "R2UR": move,
-    "SEL": select,
-    "USEL": select,
-    "IMAD": multiply_add,
-    "UIMAD": multiply_add,
-    "IADD3": add,
-    "UIADD3": add,
-    "IADD": add,
-    "VIADD": add,
-    "UIADD": add,
-    "LEA": scaled_add,
-    "ULEA": scaled_add,
-    "SHF": shift,
-    "USHF": shift,
-    "LOP3": three_input_logic,
-    "ULOP3": three_input_logic,
-    "PLOP3": predicate_logic,
-    "UPLOP3": predicate_logic,
-    "PRMT": permute,
-    "UPRMT": permute,
-    "ISETP": compare,
-    "UISETP": compare,
-    "IMNMX": minimum,
-    "VIMNMX": minimum,
-    "UVIMNMX": minimum,
-    "VIADDMNMX": minimum,
-    "CS2R": zero,
-    "S2R": special,
-    "S2UR": special,
-    "P2R": pack_predicates,
-    "R2P": unpack_predicates,
-    "I2F": to_float,
-    "F2I": to_integer,
-    "MUFU": reciprocal,
-    "BMMA": binary_product,
-    "LDC": load_constant,
-    "ULDC": load_constant,
-    "LDG": load("global"),
-    "STG": store("global"),
-    "LDS": load("shared"),
-    "STS": store("shared"),
-    "LDL": load("local"),
-    "STL": store("local"),
+    name: make
+    for make, names in (
+        (move, ("MOV", "UMOV", "R2UR")),
+        (select, ("SEL", "USEL")),
+        (multiply_add, ("IMAD", "UIMAD")),
+        (add, ("IADD3", "UIADD3", "IADD", "VIADD", "UIADD")),
+        (scaled_add, ("LEA", "ULEA")),
+        (shift, ("SHF", "USHF")),
+        (three_input_logic, ("LOP3", "ULOP3")),
+        (predicate_logic, ("PLOP3", "UPLOP3")),
+        (permute, ("PRMT", "UPRMT")),
+        (compare, ("ISETP", "UISETP")),
+        (minimum, ("IMNMX", "VIMNMX", "UVIMNMX", "VIADDMNMX")),
+        (zero, ("CS2R",)),
+        (special, ("S2R", "S2UR")),
+        (pack_predicates, ("P2R",)),
+        (unpack_predicates, ("R2P",)),
+        (to_float, ("I2F",)),
+        (to_integer, ("F2I",)),
+        (reciprocal, ("MUFU",)),
+        (binary_product, ("BMMA",)),
+        (load_constant, ("LDC", "ULDC")),
+        *((load(space), (f"LD{space[0].upper()}",)) for space in SPACES),
+        *((store(space), (f"ST{space[0].upper()}",)) for space in SPACES),
+    )
+    for name in names
 }
 
 

@@ -9,18 +9,17 @@ import numpy as np
 from operands import (
     WORD,
     ZERO,
+    Sum,
     Unknown,
-    carries_of,
+    elementwise,
     is_predicate,
     narrow,
     pair_writer,
-    plus_carries,
     read,
     read_pair,
     read_predicate,
     read_wide,
     signed,
-    write_carries,
     writer,
 )
 
@@ -46,113 +45,67 @@ def logic(table):
     return eval(f"lambda a, b, c: {text}", {"ZERO": ZERO})
 
 
-def truth(table):
-    """The same for truth values."""
-
-    def value(a, b, c):
-        index = (
-            np.asarray(a).astype(np.uint8) << 2
-            | np.asarray(b).astype(np.uint8) << 1
-            | np.asarray(c).astype(np.uint8)
-        )
-        return (np.uint8(table) >> index & 1).astype(bool)
-
-    return value
-
-
 def multiply_add(modifiers, texts):
     kinds = set(modifiers) - {"MOV", "SHL", "IADD", "U32"}
     if kinds - {"WIDE", "HI", "X"} or ("HI" in kinds and "U32" not in modifiers):
         raise Unknown("a form of IMAD")
     if "WIDE" in kinds and "U32" not in modifiers:
         raise Unknown("a signed IMAD.WIDE")
-    carries, (a, b, c, *carry_in) = carries_of(texts[1:])
+    total = Sum(texts[1:])
     if not kinds:
-        write, a, b, c = writer(texts[0]), read(a), read(b), read(c)
-        return lambda g, mask: write(
-            g, mask, np.multiply(a(g), b(g), dtype=np.uint32) + np.asarray(c(g))
+        a, b, c = map(read, total.terms)
+        return elementwise(
+            lambda a, b, c: np.multiply(a, b, dtype=np.uint32) + np.asarray(c),
+            *(writer(texts[0]), a, b, c),
         )
-    into = [read_predicate(text) for text in carry_in]
-    a, b = read_wide(a), read_wide(b)
+    a, b = map(read_wide, total.terms[:2])
     if "WIDE" in kinds or "HI" in kinds:
         write = writer(texts[0]) if "HI" in kinds else pair_writer(texts[0])
-        c = read_pair(c)
+        c = read_pair(total.terms[2])
 
         def wide(g, mask):
-            total = np.asarray(a(g) * b(g))
-            addend = plus_carries(c(g), into, g)
-            total = total + addend
-            over = np.asarray(total < addend)
-            write(g, mask, narrow(total >> np.uint64(32)) if "HI" in kinds else total)
-            for carry in carries:
+            addend = total.with_carries(g, c(g))
+            value = np.asarray(a(g) * b(g)) + addend
+            over = np.asarray(value < addend)
+            write(g, mask, narrow(value >> np.uint64(32)) if "HI" in kinds else value)
+            for carry in total.carries:
                 carry(g, mask, over)
 
         return wide
-    write, c = writer(texts[0]), read_wide(c)
+    c = read_wide(total.terms[2])
+    return total.writer(writer(texts[0]), lambda g: (a(g) * b(g) & WORD) + c(g))
 
-    def with_carry(g, mask):
-        total = (a(g) * b(g) & WORD) + c(g)
-        total = plus_carries(total, into, g)
-        write(g, mask, narrow(total))
-        write_carries(carries, g, mask, total)
 
-    return with_carry
+def sum_words(*words):
+    return functools.reduce(functools.partial(np.add, dtype=np.uint32), words)
 
 
 def add(modifiers, texts):
-    write = writer(texts[0])
-    carries, rest = carries_of(texts[1:])
-    into = [read_predicate(text) for text in rest if is_predicate(text)]
-    terms = [text for text in rest if not is_predicate(text)]
-    if set(modifiers) - {"X"} or (into and "X" not in modifiers):
+    write, total = writer(texts[0]), Sum(texts[1:])
+    if set(modifiers) - {"X"} or (total.into and "X" not in modifiers):
         raise Unknown("a form of an addition")
-    if not carries and not into:
-        terms = [read(text) for text in terms]
-
-        def plain(g, mask):
-            total = np.asarray(terms[0](g))
-            for term in terms[1:]:
-                total = np.add(total, term(g), dtype=np.uint32)
-            write(g, mask, total)
-
-        return plain
-    terms = [read_wide(text) for text in terms]
-
-    def with_carry(g, mask):
-        total = np.asarray(terms[0](g))
-        for term in terms[1:]:
-            total = total + term(g)
-        total = plus_carries(total, into, g)
-        write(g, mask, narrow(total))
-        write_carries(carries, g, mask, total)
-
-    return with_carry
+    if not total.carries and not total.into:
+        return elementwise(sum_words, write, *map(read, total.terms))
+    terms = [read_wide(text) for text in total.terms]
+    return total.writer(write, lambda g: functools.reduce(np.add, [term(g) for term in terms]))
 
 
 def scaled_add(modifiers, texts):
     """LEA: a << s, or the high word of that of two words, plus b."""
-    write = writer(texts[0])
-    carries, rest = carries_of(texts[1:])
-    into = [read_predicate(text) for text in rest if is_predicate(text)]
-    words = [text for text in rest if not is_predicate(text)]
+    total = Sum(texts[1:])
     if set(modifiers) - {"HI", "X"}:
         raise Unknown("a form of LEA")
-    shift = np.uint64(int(words[-1], 0))
+    *words, count = total.terms
+    shift = np.uint64(int(count, 0))
     a, b = read_wide(words[0]), read_wide(words[1])
     c = read_wide(words[2]) if "HI" in modifiers else None
 
-    def compute(g, mask):
-        value = np.asarray(a(g))
+    def compute(g):
         if c is None:
-            value = value << shift & WORD
-        else:
-            value = ((c(g) << np.uint64(32) | value) << shift) >> np.uint64(32)
-        total = value + b(g)
-        total = plus_carries(total, into, g)
-        write(g, mask, narrow(total))
-        write_carries(carries, g, mask, total)
+            return (a(g) << shift & WORD) + b(g)
+        return (((c(g) << np.uint64(32) | a(g)) << shift) >> np.uint64(32)) + b(g)
 
-    return compute
+    return total.writer(writer(texts[0]), compute)
 
 
 def shift(modifiers, texts):
@@ -171,22 +124,10 @@ def shift(modifiers, texts):
         if kind == "S32":
             count = np.minimum(count, np.uint64(31)).astype(np.int32)
             return write(g, mask, (signed(narrow(top)) >> count).view(np.uint32))
-        if not high and left:
-            # One word: the low one.
-            beyond = count > np.uint64(31)
-            value = np.where(beyond, np.uint64(0), low << np.minimum(count, np.uint64(31)))
-        elif kind == "U32" and high and not left:
-            beyond = count > np.uint64(31)
-            value = np.where(beyond, np.uint64(0), top >> np.minimum(count, np.uint64(31)))
-        else:
-            both = top << np.uint64(32) | low
-            beyond = count > np.uint64(63)
-            count = np.minimum(count, np.uint64(63))
-            value = both << count if left else both >> count
-            value = np.where(beyond, np.uint64(0), value)
-            if high:
-                value = value >> np.uint64(32)
-        return write(g, mask, narrow(value))
+        both = top << np.uint64(32) | low
+        within = np.minimum(count, np.uint64(63))
+        value = np.where(count == within, both << within if left else both >> within, np.uint64(0))
+        return write(g, mask, narrow(value >> np.uint64(32) if high else value))
 
     return compute
 
@@ -214,12 +155,12 @@ def three_input_logic(modifiers, texts):
 def predicate_logic(modifiers, texts):
     first, second = writer(texts[0]), writer(texts[1])
     inputs = [read_predicate(text) for text in texts[2:5]]
-    one, two = (truth(int(text, 16)) for text in texts[5:7])
+    one, two = (logic(int(text, 16)) for text in texts[5:7])
 
     def compute(g, mask):
         values = [p(g) for p in inputs]
-        other = two(*values)
-        first(g, mask, one(*values))
+        other = np.asarray(two(*values)).astype(bool)
+        first(g, mask, np.asarray(one(*values)).astype(bool))
         second(g, mask, other)
 
     return compute
@@ -228,16 +169,9 @@ def predicate_logic(modifiers, texts):
 def permute(modifiers, texts):
     if modifiers:
         raise Unknown("a form of PRMT")
-    write, a, selector, b = (
-        writer(texts[0]),
-        read_wide(texts[1]),
-        read_wide(texts[2]),
-        read_wide(texts[3]),
-    )
 
-    def compute(g, mask):
-        both = np.asarray(b(g) << np.uint64(32) | a(g))
-        digits = selector(g)
+    def compute(a, digits, b):
+        both = np.asarray(b << np.uint64(32) | a)
         total = np.uint64(0)
         for i in range(4):
             digit = digits >> np.uint64(4 * i)
@@ -245,9 +179,9 @@ def permute(modifiers, texts):
             sign = np.where(byte >= 128, np.uint64(255), np.uint64(0))
             byte = np.where(digit & np.uint64(8), sign, byte)
             total = total | byte << np.uint64(8 * i)
-        write(g, mask, narrow(total))
+        return narrow(total)
 
-    return compute
+    return elementwise(compute, writer(texts[0]), *map(read_wide, texts[1:4]))
 
 
 COMPARISONS = {
@@ -292,19 +226,15 @@ def compare(modifiers, texts):
 
 
 def minimum(modifiers, texts):
-    write, p = writer(texts[0]), read_predicate(texts[-1])
-    *terms, last = (read(text) for text in texts[1:-1])
     if set(modifiers) != {"U32"}:
         raise Unknown("a signed minimum")
 
-    def compute(g, mask):
-        x = np.asarray(terms[0](g))
-        for term in terms[1:]:  # VIADDMNMX
-            x = np.add(x, term(g), dtype=np.uint32)
-        y = last(g)
-        write(g, mask, np.where(p(g), np.minimum(x, y), np.maximum(x, y)))
+    def compute(p, y, *terms):
+        x = sum_words(*terms)  # several in VIADDMNMX
+        return np.where(p, np.minimum(x, y), np.maximum(x, y))
 
-    return compute
+    *terms, last = map(read, texts[1:-1])
+    return elementwise(compute, writer(texts[0]), read_predicate(texts[-1]), last, *terms)
 
 
 def pack_predicates(modifiers, texts):

@@ -61,6 +61,7 @@ class Device:
         self.rounds = len(keys[0]) // 4 + 6
         self.nothing = self.memory.allocate(bytes(16))
         self.ran = {}  # Counts of the last launch of each entry
+        self.schedules = []  # without one, the launches that expand keys have zeros
         self.schedules = [self.expanded(key) for key in keys]
         self.keys = [self.sliced(schedule) for schedule in self.schedules]
 
@@ -73,9 +74,6 @@ class Device:
     @property
     def hash_threads(self):
         return self.program.option("HASH_THREADS", 256)
-
-    def shared_bytes(self, entry):
-        return shared_bytes(self.program, entry)
 
     @property
     def tile_blocks(self):
@@ -100,17 +98,16 @@ class Device:
             self.rounds,
         )
         if not self.program.option("KEYS_IN_MEMORY"):
-            schedule = self.schedules[single] if len(getattr(self, "schedules", [])) else None
-            packed += self.memory.content(schedule, SCHEDULE_BYTES) if schedule else bytes(480)
-        counts = processor.run(
+            found = self.schedules[single : single + 1]
+            packed += self.memory.content(*found, SCHEDULE_BYTES) if found else bytes(SCHEDULE_BYTES)
+        self.ran[name] = processor.run(
             self.program.entry(name),
             self.memory,
             packed,
             threads or self.group_threads,
             groups,
-            self.shared_bytes(name),
+            shared_bytes(self.program, name),
         )
-        self.ran[name] = counts
 
     def expanded(self, key):
         schedule = self.memory.allocate(bytes(SCHEDULE_BYTES))
@@ -223,27 +220,13 @@ class Device:
         stretches = units * up(unit_blocks, STRETCH_BLOCKS)
         message = Message(0, len(text), first_unit.to_bytes(16, "little"))
         tweaks = self.memory.allocate(bytes(16 * units))
+        at, _ = self.send([message], self.tile_blocks)
+        common = {"messages": at, "unit_blocks": unit_blocks, "scratch": tweaks}
         if few:
-            at, _ = self.send([message], self.tile_blocks)
-            self.launch(
-                "xts_few_unit_tweaks",
-                messages=at,
-                unit_blocks=unit_blocks,
-                scratch=tweaks,
-                key=self.schedules[1],
-            )
+            self.launch("xts_few_unit_tweaks", key=self.schedules[1], **common)
         else:
-            at, _ = self.send([message], self.tile_blocks)
-            self.launch(
-                "xts_unit_tweaks",
-                messages=at,
-                tiles=up(units, self.tile_blocks),
-                tile_blocks=self.tile_blocks,
-                unit_blocks=unit_blocks,
-                scratch=tweaks,
-                key=self.keys[1],
-                single=1,
-            )
+            tiles = {"tiles": up(units, self.tile_blocks), "tile_blocks": self.tile_blocks}
+            self.launch("xts_unit_tweaks", key=self.keys[1], single=1, **tiles, **common)
         spread = self.memory.allocate(bytes(16 * stretches))
         self.launch(
             "xts_stretches", **{"in": tweaks}, out=spread, tiles=stretches, unit_blocks=unit_blocks

@@ -41,14 +41,25 @@ class Limit:
     predicted: float
 
 
-def part(program, chip, entry, threads, units, cycles_of):
-    """A Part, where cycles_of(warps) says how long a scheduler takes with so many warps."""
-    function = program.functions[entry]
+def part(program, chip, entry, threads, less, more, blocks):
+    """What `blocks` more blocks of text of a group cost. `less`: the Counts without them, of the same
+    grid; None: those of nothing, so that all that the group prepares counts."""
+    function, prepared = program.functions[entry], program.entry(entry)
     shared = launch.shared_bytes(program, entry)
     groups = timing.groups_at_once(chip, function, threads, shared)
     if groups == 0:
         raise ValueError(f"{entry} does not fit {chip.name}")
+    before = timing.unit_cycles(prepared, less) if less else {}
+    units = {
+        unit: (cycles - before.get(unit, 0)) / blocks
+        for unit, cycles in timing.unit_cycles(prepared, more).items()
+    }
     warps = max(groups * threads // launch.WARP // chips.SCHEDULERS, 1)
+
+    def simulated(counts):
+        return timing.simulate(prepared, counts.path, timing.costs(prepared, counts), warps)
+
+    cycles = simulated(more) - (simulated(less) if less else 0)
     return Part(
         entry,
         function.registers,
@@ -56,45 +67,7 @@ def part(program, chip, entry, threads, units, cycles_of):
         shared,
         groups,
         units,
-        cycles_of(warps),
-    )
-
-
-def simulated(program, entry, counts, warps):
-    prepared = program.entry(entry)
-    return timing.simulate(prepared, counts.path, timing.costs(prepared, counts), warps)
-
-
-def more_work(program, chip, entry, threads, less, more, blocks):
-    """Of a grid that stays: what `blocks` more blocks of text of a group cost."""
-    prepared = program.entry(entry)
-    before = timing.unit_cycles(prepared, less)
-    units = {
-        unit: (cycles - before.get(unit, 0)) / blocks
-        for unit, cycles in timing.unit_cycles(prepared, more).items()
-    }
-    of_warp = blocks / (threads // launch.WARP)
-
-    def cycles_of(warps):
-        first, second = (simulated(program, entry, counts, warps) for counts in (less, more))
-        return (second - first) / (of_warp * warps)
-
-    return part(program, chip, entry, threads, units, cycles_of)
-
-
-def whole_group(program, chip, entry, threads, counts):
-    """Of a grid as large as the text: what a group costs, with all that it prepares."""
-    units = {
-        unit: cycles / threads
-        for unit, cycles in timing.unit_cycles(program.entry(entry), counts).items()
-    }
-    return part(
-        program,
-        chip,
-        entry,
-        threads,
-        units,
-        lambda warps: simulated(program, entry, counts, warps) / (launch.WARP * warps),
+        cycles / (blocks / (threads // launch.WARP) * warps),
     )
 
 
@@ -137,24 +110,16 @@ def parts_of(program, mode, chip, generator):
         step = max(step, SEGMENT * device.hash_threads // HASH_LANES)
     less, more = (run_mode(device, mode, step * times, generator) for times in (1, 3))
     blocks = 2 * step // 16
-    if each == 1:
-        text = generator.randbytes(16 * threads)
-        one = run_one_group(device, mode, text, generator)
-        parts = [whole_group(program, chip, entry, threads, one[entry])]
+    if each == 1:  # a grid as large as the text
+        one = run_mode(device, mode, 16 * threads, generator)
+        parts = [part(program, chip, entry, threads, None, one[entry], threads)]
     else:
-        parts = [more_work(program, chip, entry, threads, less[entry], more[entry], blocks)]
+        parts = [part(program, chip, entry, threads, less[entry], more[entry], blocks)]
     if mode in GCM_MODES:
         name = launch.hash_entry(program, TENSOR_LANES)
         given = (device.hash_threads, less[name], more[name], blocks)
-        parts.append(more_work(program, chip, name, *given))
+        parts.append(part(program, chip, name, *given))
     return parts
-
-
-def run_one_group(device, mode, text, generator):
-    if mode in GCM_MODES:
-        device.gcm([text], [generator.randbytes(12)])
-        return dict(device.ran)
-    return run_mode(device, mode, len(text), generator)
 
 
 def limit(program, mode, chip, generator):

@@ -177,22 +177,32 @@ def is_predicate(text):
     return place is not None and place[0] in ("P", "UP")
 
 
-def carries_of(texts):
-    """The writers of the carries that follow a sum, and the operands after them."""
-    count = 0
-    while count < len(texts) and is_predicate(texts[count]):
-        count += 1
-    return [writer(text) for text in texts[:count]], texts[count:]
+def elementwise(compute, write, *inputs):
+    """A function that writes what `compute` makes of the inputs of each thread."""
+    return lambda g, mask: write(g, mask, compute(*[value(g) for value in inputs]))
 
 
-def plus_carries(total, into, g):
-    """A sum with the carries of earlier ones."""
-    for carry in into:
-        total = total + np.asarray(carry(g)).astype(np.uint64)
-    return total
+class Sum:
+    """The operands of a sum behind its result: its own carries, its terms, carries of earlier sums."""
 
+    def __init__(self, texts):
+        terms = [i for i, text in enumerate(texts) if not is_predicate(text)]
+        self.terms = [texts[i] for i in terms]
+        self.carries = [writer(text) for text in texts[: terms[0]]]
+        self.into = [read_predicate(text) for text in texts[terms[0] :] if is_predicate(text)]
 
-def write_carries(writers, g, mask, total):
-    carry = total >> np.uint64(32)
-    for number, write in enumerate(writers):
-        write(g, mask, carry > np.uint64(number))
+    def with_carries(self, g, total):
+        for carry in self.into:
+            total = total + np.asarray(carry(g)).astype(np.uint64)
+        return total
+
+    def writer(self, write, compute):
+        """A function that writes the sum of compute(g) and the earlier carries, and its carries."""
+
+        def finish(g, mask):
+            total = self.with_carries(g, compute(g))
+            write(g, mask, narrow(total))
+            for number, carry in enumerate(self.carries):
+                carry(g, mask, total >> np.uint64(32) > np.uint64(number))
+
+        return finish

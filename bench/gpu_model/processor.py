@@ -5,7 +5,6 @@ first, until the others meet them, and a barrier waits for all. The order in whi
 the warps between two barriers differs, which a program without races does not notice.
 """
 
-import collections
 import dataclasses
 
 import cubin
@@ -33,7 +32,6 @@ class Memory:
 
     def __init__(self, total_bytes):
         self.bytes = np.zeros(total_bytes, np.uint8)
-        self.words = self.bytes.view(np.uint32)
         self.valid = np.zeros(total_bytes // self.GRANULE, bool)
         self.used = 0
 
@@ -147,12 +145,6 @@ class Counts:
         self.issued = np.zeros(len(entry.texts), np.int64)  # by warps
         self.wavefronts = np.zeros(len(entry.texts), np.int64)  # of accesses to shared memory
         self.path = []  # the instructions of the first warp of the first group
-
-    def by_opcode(self, entry):
-        found = collections.Counter()
-        for opcode, issued in zip(entry.opcodes, self.issued, strict=True):
-            found[opcode] += int(issued)
-        return found
 
 
 class Group:
