@@ -10,64 +10,29 @@
 
 #include "bench/harness/noted_signals.hpp"
 #include "paraes/error.hpp"
+#include "paraes/io.hpp"
 #include "src/core/system/memory.hpp"
 #include "src/core/system/process.hpp"
 
 namespace paraes::bench {
-namespace {
-
-// Collects a child's output in a memory file: there is no pipe to drain, no file to remove.
-class CapturedOutput {
- public:
-  CapturedOutput() : file_(system::open_memory_file("paraes-bench")) {
-    if (file_ < 0) throw IoError("cannot create a file in memory", errno);
-  }
-  ~CapturedOutput() { close(file_); }
-  CapturedOutput(const CapturedOutput&) = delete;
-  CapturedOutput& operator=(const CapturedOutput&) = delete;
-
-  [[nodiscard]] int file() const { return file_; }
-
-  [[nodiscard]] std::string text() const {
-    std::string text(4096, '\0');
-    const ssize_t n = pread(file_, text.data(), text.size(), 0);
-    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-    return text;
-  }
-
- private:
-  int file_;
-};
-
-class SpawnActions {
- public:
-  explicit SpawnActions(int output) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
-  }
-  ~SpawnActions() { posix_spawn_file_actions_destroy(&actions_); }
-  SpawnActions(const SpawnActions&) = delete;
-  SpawnActions& operator=(const SpawnActions&) = delete;
-  [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-};
-
-}  // namespace
 
 ChildResult run_child(const std::vector<std::string>& argv) {
   std::vector<char*> words;
   words.reserve(argv.size() + 1);
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  const CapturedOutput output;
-  const SpawnActions actions(output.file());
+  // In memory there is no pipe to drain, and no file to remove.
+  const Descriptor output(system::open_memory_file("paraes-bench"));
+  if (output.get() < 0) throw IoError("cannot create a file in memory", errno);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, output.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output.get(), STDERR_FILENO);
   pid_t child = 0;
   const int error =
-      posix_spawn(&child, words[0], actions.get(), nullptr, words.data(), system::environment());
+      posix_spawn(&child, words[0], &actions, nullptr, words.data(), system::environment());
+  posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw IoError(argv[0] + ": cannot be started", error);
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
@@ -77,7 +42,9 @@ ChildResult run_child(const std::vector<std::string>& argv) {
   throw_if_interrupted();
   ChildResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  result.output = output.text();
+  result.output.resize(4096);
+  const ssize_t n = pread(output.get(), result.output.data(), result.output.size(), 0);
+  result.output.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
   return result;
 }
 

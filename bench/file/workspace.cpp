@@ -19,6 +19,7 @@
 #include "bench/memory/oracle.hpp"
 #include "bench/system/machine.hpp"
 #include "paraes/error.hpp"
+#include "paraes/io.hpp"
 #include "src/core/system/memory.hpp"
 
 namespace paraes::bench {
@@ -29,19 +30,17 @@ namespace fs = std::filesystem;
 // Writes `bytes` bytes from fill(offset, buffer, bytes) to a file with mode 0600.
 template <class Fill>
 void write_file(const std::string& path, std::uint64_t bytes, Fill fill) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) throw IoError(path, errno);
+  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (file.get() < 0) throw IoError(path, errno);
   std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(bytes, 1U << 20));
-  int error = 0;
-  for (std::uint64_t at = 0; at < bytes && error == 0;) {
+  for (std::uint64_t at = 0; at < bytes;) {
     const std::size_t step = std::min<std::uint64_t>(buffer.size(), bytes - at);
     fill(at, buffer.data(), step);
-    const ssize_t n = write(file, buffer.data(), step);
-    if (n < 0) error = errno;
-    at += n > 0 ? static_cast<std::uint64_t>(n) : 0;
+    const ssize_t n = write(file.get(), buffer.data(), step);
+    if (n < 0) throw IoError(path, errno);
+    at += static_cast<std::uint64_t>(n);
   }
-  if (close(file) != 0 && error == 0) error = errno;
-  if (error != 0) throw IoError(path, error);
+  if (const int error = file.close(); error != 0) throw IoError(path, error);
 }
 
 }  // namespace
@@ -118,21 +117,15 @@ void Workspace::remove() noexcept {
 }
 
 MappedFile::MappedFile(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw IoError(path, errno);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) throw IoError(path, errno);
   struct stat info = {};
-  int error = fstat(file, &info) == 0 ? 0 : errno;
-  if (error == 0 && info.st_size > 0) {
-    size_ = static_cast<std::uint64_t>(info.st_size);
-    void* const map = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-    if (map == MAP_FAILED) {
-      error = errno;
-    } else {
-      data_ = static_cast<const std::uint8_t*>(map);
-    }
-  }
-  close(file);
-  if (error != 0) throw IoError(path, error);
+  if (fstat(file.get(), &info) != 0) throw IoError(path, errno);
+  if (info.st_size <= 0) return;
+  size_ = static_cast<std::uint64_t>(info.st_size);
+  void* const map = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (map == MAP_FAILED) throw IoError(path, errno);
+  data_ = static_cast<const std::uint8_t*>(map);
 }
 
 MappedFile::~MappedFile() {

@@ -25,7 +25,9 @@ using system::huge_page;
 Buffer::Buffer(std::size_t bytes) {
   map(bytes);
   // Only advice: the report's context has the system's setting.
-  if (bytes >= huge_page) system::request_huge_pages(mapping_, mapped_);
+  if (bytes >= huge_page) {
+    system::request_huge_pages(mapping_.get(), mapping_.get_deleter().bytes);
+  }
 }
 
 Buffer Buffer::shared(std::size_t bytes) {
@@ -47,15 +49,13 @@ Buffer::Buffer(const std::string& path, std::size_t bytes) : Buffer() {
 
 void Buffer::map(std::size_t bytes) {
   const std::size_t alignment = bytes >= huge_page ? huge_page : 4096;
-  mapped_ = (bytes + alignment - 1) / alignment * alignment + alignment;
-  mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping_ == MAP_FAILED) {
-    mapping_ = nullptr;
-    throw std::bad_alloc();
-  }
-  const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
-  data_ = static_cast<std::uint8_t*>(mapping_) + (alignment - address % alignment) % alignment;
+  const std::size_t mapped = (bytes + alignment - 1) / alignment * alignment + alignment;
+  void* const mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED) throw std::bad_alloc();
+  mapping_ = {mapping, Unmap{mapped}};
+  const auto address = reinterpret_cast<std::uintptr_t>(mapping);
+  data_ = static_cast<std::uint8_t*>(mapping) + (alignment - address % alignment) % alignment;
 }
 
 // Maps the file over the aligned addresses from map(), so that huge pages are possible.
@@ -78,23 +78,7 @@ void Buffer::collapse(std::size_t offset, std::size_t bytes) const {
   if (begin < end) system::collapse_to_huge_pages(data_ + begin, end - begin);
 }
 
-Buffer::~Buffer() {
-  if (mapping_ != nullptr) munmap(mapping_, mapped_);
-}
-
-Buffer::Buffer(Buffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      mapping_(std::exchange(other.mapping_, nullptr)),
-      mapped_(other.mapped_),
-      file_(std::move(other.file_)) {}
-
-Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(mapping_, other.mapping_);
-  std::swap(mapped_, other.mapped_);
-  std::swap(file_, other.file_);
-  return *this;
-}
+void Unmap::operator()(void* mapping) const noexcept { munmap(mapping, bytes); }
 
 void Arena::acquire() {
   hold();

@@ -3,11 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "paraes/io.hpp"
 
 namespace paraes::bench {
+
+struct Unmap {
+  std::size_t bytes = 0;
+  void operator()(void* mapping) const noexcept;
+};
 
 // Page-aligned anonymous memory, none of whose pages has been touched. From 2 MiB on it is aligned
 // to 2 MiB, and the system is advised to use huge pages (not for shared memory: see collapse()).
@@ -19,11 +25,6 @@ class Buffer {
   [[nodiscard]] static Buffer shared(std::size_t bytes);
   // Maps another process's shared memory by its path(). Throws IoError if that is not permitted.
   Buffer(const std::string& path, std::size_t bytes);
-  ~Buffer();
-  Buffer(Buffer&& other) noexcept;
-  Buffer& operator=(Buffer&& other) noexcept;
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
 
   [[nodiscard]] std::uint8_t* data() const { return data_; }
   // Empty unless the memory is shared.
@@ -36,9 +37,8 @@ class Buffer {
   void map(std::size_t bytes);
   void map_file(std::size_t bytes);
 
-  std::uint8_t* data_ = nullptr;
-  void* mapping_ = nullptr;
-  std::size_t mapped_ = 0;
+  std::unique_ptr<void, Unmap> mapping_;
+  std::uint8_t* data_ = nullptr;  // in the mapping
   Descriptor file_;
 };
 
