@@ -2,16 +2,36 @@
 // itself up, does its work once per call and checks its own result.
 #pragma once
 
+#include <initializer_list>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "bench/harness/phases.hpp"
 #include "bench/harness/row.hpp"
+#include "paraes/phase_times.hpp"
 
 namespace paraes::bench {
+
+// The phases of a row, in nanoseconds, by the names in phase_table. A phase that was not measured
+// has no entry.
+using PhaseNanoseconds = std::map<std::string_view, double>;
+using PhaseSamples = std::map<std::string_view, std::vector<double>>;
+
+// The phases of `times` that `measured` names.
+[[nodiscard]] inline PhaseNanoseconds phases_of(const PhaseTimes& times,
+                                                std::initializer_list<std::string_view> measured) {
+  PhaseNanoseconds result;
+  for (const Phase& phase : phase_table) {
+    for (const std::string_view name : measured) {
+      if (name == phase.name) result[name] = static_cast<double>(times.*phase.busy_ns);
+    }
+  }
+  return result;
+}
 
 // Thrown by the constructor or set_up() of a case that cannot run here; what() is the reason.
 class Skip : public std::runtime_error {

@@ -1,5 +1,5 @@
 // Energy counters of this machine: for the CPU, powercap (RAPL) or else perf's power events; for
-// GPUs, NVML.
+// NVIDIA GPUs, NVML, the management library that comes with the driver.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,38 @@
 #include <string>
 #include <vector>
 
-#include "bench/harness/gpu_energy.hpp"
-
 namespace paraes::bench {
+
+// Energy of the GPUs of one device ("cuda:0", "cuda:0+1"), whichever process uses it. The counters
+// update every 20 to 100 ms.
+class GpuEnergyMeter {
+ public:
+  // Does not throw if the device has no counter; see reason().
+  explicit GpuEnergyMeter(const std::string& device);
+  ~GpuEnergyMeter();
+  GpuEnergyMeter(const GpuEnergyMeter&) = delete;
+  GpuEnergyMeter& operator=(const GpuEnergyMeter&) = delete;
+
+  [[nodiscard]] bool available() const { return reason_.empty(); }
+  [[nodiscard]] const std::string& reason() const { return reason_; }  // why it is not available
+
+  // Joules since an arbitrary start, for each GPU of the device in its order; empty if the meter is
+  // not available. A reading that fails makes the meter unavailable from then on.
+  [[nodiscard]] std::optional<std::vector<double>> joules();
+
+ private:
+  class Nvml;
+  struct Gpu {
+    std::string id;
+    void* handle;
+  };
+
+  void open(const std::string& device);
+
+  std::unique_ptr<Nvml> nvml_;
+  std::vector<Gpu> gpus_;
+  std::string reason_;
+};
 
 // Energy of all CPU packages, whichever process uses it: meaningful for one program only on an
 // otherwise idle machine.

@@ -1,8 +1,8 @@
-// Transfer scope: a call encrypts or decrypts a message from host memory to host memory on a GPU,
-// copies included, through the public classes.
+// Transfer scope: from host memory through a GPU to host memory.
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
@@ -10,8 +10,18 @@
 
 namespace paraes::bench {
 
+// A call encrypts or decrypts a message on a GPU, copies included, through the public classes.
 [[nodiscard]] std::unique_ptr<Case> make_transfer(Row row, const Job& job,
                                                   std::shared_ptr<Arena> arena,
                                                   const Execution& execution);
+
+// The rival: copies only, the limit that the bus of a GPU sets.
+inline constexpr std::string_view pinned_copy_name = "pinned-copy";
+
+// A call copies row.bytes from pinned host memory to row.device and as many from there to pinned
+// host memory: both at the same time on two queues, or without row.overlap one after the other. The
+// rate counts row.bytes once, as for a cipher, whose data also moves both ways. Throws Skip for
+// several devices joined by `+`.
+[[nodiscard]] std::unique_ptr<Case> make_pinned_copy(Row row);
 
 }  // namespace paraes::bench

@@ -1,4 +1,4 @@
-#include "bench/report/json.hpp"
+#include "bench/report/report.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

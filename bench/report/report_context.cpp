@@ -1,4 +1,4 @@
-#include "bench/report/report_context.hpp"
+#include "bench/report/report.hpp"
 
 #include <dlfcn.h>
 #include <sys/utsname.h>

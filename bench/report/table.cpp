@@ -1,4 +1,4 @@
-#include "bench/report/table.hpp"
+#include "bench/report/report.hpp"
 
 #include <fmt/core.h>
 
@@ -13,7 +13,6 @@
 #include "bench/file/tools.hpp"
 #include "bench/lists.hpp"
 #include "bench/memory/openmp.hpp"
-#include "bench/report/report_context.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "bench/memory/arena.hpp"
-#include "bench/memory/pinned_copy.hpp"
 #include "bench/memory/transfer.hpp"
 #include "bench/suites/suite_rows.hpp"
 #include "bench/suites/suites.hpp"

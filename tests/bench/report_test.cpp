@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/report/json.hpp"
-#include "bench/report/report_context.hpp"
-#include "bench/report/table.hpp"
+#include "bench/report/report.hpp"
 #include "tests/gpu/expect_has.hpp"
 
 namespace paraes::bench {
