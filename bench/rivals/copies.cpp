@@ -43,13 +43,13 @@ std::unique_ptr<Implementation> make_copy(const Job& job, const std::string& nam
 
 // The C library's memcpy. This is no upper bound: work in place and kernels with non-temporal
 // stores can be faster.
-std::unique_ptr<Implementation> make_memcpy(const Job& job) {
-  return make_copy(job, "memcpy", [](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+MemoryRival memcpy_rival() {
+  const auto copy = [](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
     std::memcpy(out, in, bytes);
-  });
+  };
+  return {"memcpy", "memcpy", [copy](const Job& job) { return make_copy(job, "memcpy", copy); },
+          c_library, true};
 }
-
-std::string memcpy_version() { return c_library(); }
 
 }  // namespace paraes::bench
 
@@ -154,13 +154,21 @@ void copy_by(const Loop& loop, const std::uint8_t* in, std::uint8_t* out, std::s
 
 }  // namespace
 
-std::unique_ptr<Implementation> make_stream_copy(const Job& job) {
-  return make_copy(job, "stream-copy",
-                   [loop = Widest().loop](const std::uint8_t* in, std::uint8_t* out,
-                                          std::size_t bytes) { copy_by(loop, in, out, bytes); });
+MemoryRival stream_copy_rival() {
+  const auto make = [](const Job& job) {
+    return make_copy(job, "stream-copy",
+                     [loop = Widest().loop](const std::uint8_t* in, std::uint8_t* out,
+                                            std::size_t bytes) { copy_by(loop, in, out, bytes); });
+  };
+  return {"stream-copy", "stream-copy", make, [] { return Widest().name; }, true};
 }
 
-std::string stream_copy_version() { return Widest().name; }
-
 }  // namespace paraes::bench
+
+#else
+
+paraes::bench::MemoryRival paraes::bench::stream_copy_rival() {
+  return absent_rival("stream-copy", "stream-copy needs an x86-64 processor", true);
+}
+
 #endif

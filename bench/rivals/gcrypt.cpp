@@ -24,7 +24,6 @@ struct GcryptFunctions {
   decltype(&gcry_cipher_decrypt) decrypt = LibraryFunction{library, "gcry_cipher_decrypt"};
   decltype(&gcry_cipher_gettag) get_tag = LibraryFunction{library, "gcry_cipher_gettag"};
   decltype(&gcry_cipher_checktag) check_tag = LibraryFunction{library, "gcry_cipher_checktag"};
-  decltype(&gcry_cipher_ctl) cipher_control = LibraryFunction{library, "gcry_cipher_ctl"};
   decltype(&gcry_strerror) error_text = LibraryFunction{library, "gcry_strerror"};
 
   GcryptFunctions() {
@@ -100,20 +99,25 @@ class Gcrypt : public SplitRival<Gcrypt, Handle> {
   Handle spare_;
 };
 
-}  // namespace
-
-std::unique_ptr<Implementation> make_gcrypt(const Job& job) {
-  return std::make_unique<Gcrypt>(job);
+std::string gcrypt_version() try {
+  return functions().check_version(nullptr);
+} catch (const Skip&) {
+  return {};
 }
 
-std::string gcrypt_version() {
-  try {
-    return functions().check_version(nullptr);
-  } catch (const Skip&) {
-    return {};
-  }
+}  // namespace
+
+MemoryRival gcrypt_rival() {
+  return {"gcrypt", "gcrypt", [](const Job& job) { return std::make_unique<Gcrypt>(job); },
+          gcrypt_version};
 }
 
 }  // namespace paraes::bench
+
+#else
+
+paraes::bench::MemoryRival paraes::bench::gcrypt_rival() {
+  return absent_rival("gcrypt", "built without the headers of libgcrypt");
+}
 
 #endif

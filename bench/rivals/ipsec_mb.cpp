@@ -219,22 +219,27 @@ class IpsecMb : public Implementation {
   aes_gcm_pre_t expand_gcm_ = nullptr;
 };
 
-}  // namespace
-
-std::unique_ptr<Implementation> make_ipsec_mb(const Job& job) {
-  return std::make_unique<IpsecMb>(job);
+std::string ipsec_mb_version() try {
+  IMB_ARCH arch = IMB_ARCH_NONE;
+  (void)make_manager(arch);
+  return std::string(functions().version_text()) + " " + arch_name(arch);
+} catch (const Skip&) {
+  return {};
 }
 
-std::string ipsec_mb_version() {
-  try {
-    IMB_ARCH arch = IMB_ARCH_NONE;
-    (void)make_manager(arch);
-    return std::string(functions().version_text()) + " " + arch_name(arch);
-  } catch (const Skip&) {
-    return {};
-  }
+}  // namespace
+
+MemoryRival ipsec_mb_rival() {
+  return {"ipsec-mb", "ipsec-mb", [](const Job& job) { return std::make_unique<IpsecMb>(job); },
+          ipsec_mb_version};
 }
 
 }  // namespace paraes::bench
+
+#else
+
+paraes::bench::MemoryRival paraes::bench::ipsec_mb_rival() {
+  return absent_rival("ipsec-mb", "built without the headers of libipsec-mb 1.2 or later");
+}
 
 #endif

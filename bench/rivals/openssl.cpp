@@ -49,11 +49,11 @@ class OpenSsl : public SplitRival<OpenSsl, EvpContext> {
 
 }  // namespace
 
-std::unique_ptr<Implementation> make_openssl(const Job& job) {
-  return std::make_unique<OpenSsl>(job, Evp::linked());
+MemoryRival openssl_rival() {
+  return {"openssl-evp", "openssl",
+          [](const Job& job) { return std::make_unique<OpenSsl>(job, Evp::linked()); },
+          [] { return OpenSSL_version(OPENSSL_VERSION_STRING); }};
 }
-
-std::string openssl_version() { return OpenSSL_version(OPENSSL_VERSION_STRING); }
 
 MemoryRival open_libcrypto(const std::string& path) {
   const auto evp = std::make_shared<const Evp>(path);
@@ -63,12 +63,9 @@ MemoryRival open_libcrypto(const std::string& path) {
   std::string version;
   words >> name >> version;
   if (name != "OpenSSL" && !version.empty()) name += "-" + version;
-  MemoryRival rival;
-  rival.name = std::string(libcrypto_prefix) + (name == "OpenSSL" ? version : name);
-  rival.library = rival.name;
-  rival.make = [evp](const Job& job) { return std::make_unique<OpenSsl>(job, *evp); };
-  rival.version = [evp] { return evp->version(); };
-  return rival;
+  name = std::string(libcrypto_prefix) + (name == "OpenSSL" ? version : name);
+  return {name, name, [evp](const Job& job) { return std::make_unique<OpenSsl>(job, *evp); },
+          [evp] { return evp->version(); }};
 }
 
 }  // namespace paraes::bench

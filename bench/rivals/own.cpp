@@ -117,15 +117,11 @@ MemoryRival open_own(const std::string& text) {
         "it has no function rival_ecb itself: declare it extern \"C\" in C++, and build with "
         "-shared");
   }
-  MemoryRival rival;
-  rival.name = name;
-  rival.library = name;
-  rival.make = [name, functions](const Job& job) {
+  const auto make = [name, functions](const Job& job) {
     if (job.mode != Mode::ecb) throw Skip("its library has rival_ecb only: use --mode ecb");
     return std::make_unique<OwnAes>(job, name, functions);
   };
-  rival.version = [version = version_of_file(file, functions)] { return version; };
-  return rival;
+  return {name, name, make, [version = version_of_file(file, functions)] { return version; }};
 }
 
 }  // namespace paraes::bench

@@ -10,37 +10,19 @@
 namespace paraes::bench {
 namespace {
 
-// A row for a library that this build does not know.
-[[maybe_unused]] MemoryRival absent(const char* name, const char* reason, bool copies = false) {
-  return {name, name,
-          [reason](const Job&) -> std::unique_ptr<Implementation> { throw Skip(reason); },
-          [] { return std::string(); }, copies};
-}
-
 std::vector<MemoryRival>& all_rivals() {
-  static std::vector<MemoryRival> rows = {
-      {"openssl-evp", "openssl", make_openssl, openssl_version, false},
-#ifdef PARAES_HAVE_IPSEC_MB
-      {"ipsec-mb", "ipsec-mb", make_ipsec_mb, ipsec_mb_version, false},
-#else
-      absent("ipsec-mb", "built without the headers of libipsec-mb 1.2 or later"),
-#endif
-#ifdef PARAES_HAVE_GCRYPT
-      {"gcrypt", "gcrypt", make_gcrypt, gcrypt_version, false},
-#else
-      absent("gcrypt", "built without the headers of libgcrypt"),
-#endif
-      {"memcpy", "memcpy", make_memcpy, memcpy_version, true},
-#ifdef __x86_64__
-      {"stream-copy", "stream-copy", make_stream_copy, stream_copy_version, true},
-#else
-      absent("stream-copy", "stream-copy needs an x86-64 processor", true),
-#endif
-  };
+  static std::vector<MemoryRival> rows = {openssl_rival(), ipsec_mb_rival(), gcrypt_rival(),
+                                          memcpy_rival(), stream_copy_rival()};
   return rows;
 }
 
 }  // namespace
+
+MemoryRival absent_rival(const char* name, const char* reason, bool copies) {
+  return {name, name,
+          [reason](const Job&) -> std::unique_ptr<Implementation> { throw Skip(reason); },
+          [] { return std::string(); }, copies};
+}
 
 std::span<const MemoryRival> memory_rivals() { return all_rivals(); }
 

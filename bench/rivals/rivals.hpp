@@ -38,18 +38,14 @@ std::string add_libcrypto(const std::string& path);
 // of memory_rivals() are no longer valid then.
 std::string add_own(const std::string& text);
 
-[[nodiscard]] std::unique_ptr<Implementation> make_openssl(const Job& job);
-[[nodiscard]] std::string openssl_version();
+[[nodiscard]] MemoryRival openssl_rival();
+[[nodiscard]] MemoryRival ipsec_mb_rival();
+[[nodiscard]] MemoryRival gcrypt_rival();
+[[nodiscard]] MemoryRival memcpy_rival();
+[[nodiscard]] MemoryRival stream_copy_rival();  // its version: the instruction set that it uses
 [[nodiscard]] MemoryRival open_libcrypto(const std::string& path);
 [[nodiscard]] MemoryRival open_own(const std::string& text);
-[[nodiscard]] std::unique_ptr<Implementation> make_ipsec_mb(const Job& job);
-[[nodiscard]] std::string ipsec_mb_version();
-[[nodiscard]] std::unique_ptr<Implementation> make_gcrypt(const Job& job);
-[[nodiscard]] std::string gcrypt_version();
-[[nodiscard]] std::unique_ptr<Implementation> make_memcpy(const Job& job);
-[[nodiscard]] std::string memcpy_version();
-[[nodiscard]] std::unique_ptr<Implementation> make_stream_copy(const Job& job);
-// The instruction set whose vectors it uses.
-[[nodiscard]] std::string stream_copy_version();
+// The row of a library that this build does not know.
+[[nodiscard]] MemoryRival absent_rival(const char* name, const char* reason, bool copies = false);
 
 }  // namespace paraes::bench

@@ -132,7 +132,7 @@ TEST(Memory, AnotherLibcryptoIsVerifiedOnEveryJob) {
       EXPECT_TRUE(verifies(job, rival.make(job))) << name_of(job);
     } catch (const Skip& skip) {
       // As the rival openssl-evp.
-      EXPECT_THROW((void)make_openssl(job), Skip) << name_of(job) << ": " << skip.what();
+      EXPECT_THROW((void)openssl_rival().make(job), Skip) << name_of(job) << ": " << skip.what();
     }
   }
 }
@@ -185,8 +185,8 @@ TEST(Memory, StreamCopyWithEachWidthOfVector_CopiesToEveryAlignment) {
       Job job;
       job.mode.reset();
       job.bytes = in.size();
-      make_stream_copy(job)->run(in.data(), out.data() + at, nullptr);
-      EXPECT_EQ(out, expected) << stream_copy_version() << " at " << at;
+      stream_copy_rival().make(job)->run(in.data(), out.data() + at, nullptr);
+      EXPECT_EQ(out, expected) << stream_copy_rival().version() << " at " << at;
     }
   }
 }
