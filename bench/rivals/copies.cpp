@@ -14,29 +14,11 @@
 namespace paraes::bench {
 namespace {
 
-template <class Range>
-class Copy : public Implementation {
- public:
-  Copy(const Job& job, const std::string& name, Range range)
-      : split_(job, name), range_(std::move(range)) {
-    if (job.in_place) throw Skip(name + " cannot work in place");
-  }
-
-  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
-    split_.run(in, [&](unsigned, std::uint64_t from, std::uint64_t bytes, const std::uint8_t*) {
-      range_(in + from, out + from, bytes);
-    });
-  }
-
- private:
-  Split split_;
-  Range range_;
-};
-
 // range(in, out, bytes) copies the bytes of one thread.
 template <class Range>
 std::unique_ptr<Implementation> make_copy(const Job& job, const std::string& name, Range range) {
-  return std::make_unique<Copy<Range>>(job, name, std::move(range));
+  if (job.in_place) throw Skip(name + " cannot work in place");
+  return std::make_unique<RangesRival<Range>>(job, name, std::move(range));
 }
 
 }  // namespace

@@ -24,36 +24,27 @@ struct OwnFunctions {
   const char* (*version)() = nullptr;  // may be missing
 };
 
-class OwnAes : public Implementation {
- public:
-  OwnAes(const Job& job, std::string name, const OwnFunctions& functions)
-      : job_(job), name_(std::move(name)), functions_(functions), split_(job, name_) {}
+// Computes the bytes of one thread.
+struct OwnRange {
+  std::string name;
+  decltype(OwnFunctions::ecb) ecb;
+  std::size_t key_size;
+  int decrypt;
 
-  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
-    const int decrypt = job_.direction == Direction::decrypt ? 1 : 0;
-    split_.run(in, [&](unsigned, std::uint64_t from, std::uint64_t bytes, const std::uint8_t*) {
-      const int status = call(in + from, out + from, bytes / 16, decrypt);
-      if (status != 0) {
-        throw std::runtime_error(fmt::format("rival_ecb of {} returned {}", name_, status));
-      }
-    });
-  }
-
- private:
-  int call(const std::uint8_t* in, std::uint8_t* out, std::size_t blocks, int decrypt) const {
-    try {
-      return functions_.ecb(material().key.data(), key_bytes(job_), in, out, blocks, decrypt);
-    } catch (const std::exception&) {
-      throw;
-    } catch (...) {
-      throw std::runtime_error("rival_ecb of " + name_ + " threw an exception");
+  void operator()(const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {
+    const int status = call(in, out, bytes / 16);
+    if (status != 0) {
+      throw std::runtime_error(fmt::format("rival_ecb of {} returned {}", name, status));
     }
   }
 
-  Job job_;
-  std::string name_;
-  OwnFunctions functions_;
-  Split split_;
+  int call(const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) const try {
+    return ecb(material().key.data(), key_size, in, out, blocks, decrypt);
+  } catch (const std::exception&) {
+    throw;
+  } catch (...) {
+    throw std::runtime_error("rival_ecb of " + name + " threw an exception");
+  }
 };
 
 // 16 digits of the file's SHA-256 tell files apart, and fit beside a name.
@@ -119,7 +110,9 @@ MemoryRival open_own(const std::string& text) {
   }
   const auto make = [name, functions](const Job& job) {
     if (job.mode != Mode::ecb) throw Skip("its library has rival_ecb only: use --mode ecb");
-    return std::make_unique<OwnAes>(job, name, functions);
+    const int decrypt = job.direction == Direction::decrypt ? 1 : 0;
+    return std::make_unique<RangesRival<OwnRange>>(
+        job, name, OwnRange{name, functions.ecb, key_bytes(job), decrypt});
   };
   return {name, name, make, [version = version_of_file(file, functions)] { return version; }};
 }

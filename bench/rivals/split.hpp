@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/harness/case.hpp"
@@ -141,6 +143,24 @@ class Split {
   std::uint64_t min_granules_ = 1;                    // of a range
   std::vector<std::array<std::uint8_t, 12>> nonces_;  // of many messages
   std::vector<std::array<std::uint8_t, 16>> chains_;  // the block before each range, in CBC
+};
+
+// A rival that computes any range of blocks alone: range(in, out, bytes).
+template <class Range>
+class RangesRival : public Implementation {
+ public:
+  RangesRival(const Job& job, const std::string& name, Range range)
+      : split_(job, name), range_(std::move(range)) {}
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
+    split_.run(in, [&](unsigned, std::uint64_t from, std::uint64_t bytes, const std::uint8_t*) {
+      range_(in + from, out + from, bytes);
+    });
+  }
+
+ private:
+  Split split_;
+  Range range_;
 };
 
 // A rival whose library has states with a key, each used by one thread at a time: handles of
