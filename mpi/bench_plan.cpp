@@ -13,7 +13,7 @@
 #include "bench/file/workspace.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/job.hpp"
-#include "bench/suites/suite_rows.hpp"
+#include "bench/suites/suites.hpp"
 #include "mpi/bench_memory.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"

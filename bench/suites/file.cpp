@@ -3,7 +3,6 @@
 
 #include "bench/file/child.hpp"
 #include "bench/file/file_case.hpp"
-#include "bench/suites/suite_rows.hpp"
 #include "bench/suites/suites.hpp"
 #include "paraes/kernels.hpp"
 

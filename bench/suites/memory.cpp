@@ -10,7 +10,6 @@
 #include "bench/memory/ours.hpp"
 #include "bench/memory/ports.hpp"
 #include "bench/rivals/rivals.hpp"
-#include "bench/suites/suite_rows.hpp"
 #include "bench/suites/suites.hpp"
 
 namespace paraes::bench {

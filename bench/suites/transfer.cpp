@@ -3,7 +3,6 @@
 
 #include "bench/memory/arena.hpp"
 #include "bench/memory/transfer.hpp"
-#include "bench/suites/suite_rows.hpp"
 #include "bench/suites/suites.hpp"
 
 namespace paraes::bench {

@@ -1,4 +1,4 @@
-#include "bench/suites/suite_rows.hpp"
+#include "bench/suites/suites.hpp"
 
 #include <utility>
 
