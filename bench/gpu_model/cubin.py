@@ -59,32 +59,25 @@ class Elf:
         (at,) = struct.unpack_from("<Q", data, 40)
         size, count, names = struct.unpack_from("<HHH", data, 58)
         headers = [struct.unpack_from("<IIQQQQIIQQ", data, at + size * i) for i in range(count)]
-        self.sections = [
-            (self.text(headers[names][4] + name), kind, offset, length, link)
-            for name, kind, _, _, offset, length, link, _, _, _ in headers
-        ]
+        offsets = [header[4] for header in headers]
+        self.sections = [self.text(offsets[names] + header[0]) for header in headers]
+        self.content = {
+            name: data[header[4] : header[4] + header[5]]
+            for name, header in zip(self.sections, headers, strict=True)
+        }
+        self.texts_of_symbols = offsets[headers[self.sections.index(".symtab")][6]]
 
     def text(self, at):
         return self.data[at : self.data.index(b"\0", at)].decode()
 
-    def content(self, name):
-        return next(
-            self.data[offset : offset + length]
-            for found, _, offset, length, _ in self.sections
-            if found == name
-        )
-
     def symbols(self):
         """Name, number of the section, and address of each symbol."""
-        for _, kind, offset, length, link in self.sections:
-            if kind == 2:  # SHT_SYMTAB
-                for at in range(offset, offset + length, 24):
-                    name, _, _, section, value, _ = struct.unpack_from("<IBBHQQ", self.data, at)
-                    yield self.text(self.sections[link][2] + name), section, value
+        for name, _, _, section, value, _ in struct.iter_unpack("<IBBHQQ", self.content[".symtab"]):
+            yield self.text(self.texts_of_symbols + name), section, value
 
     def attributes(self, section):
         """Number and content of each attribute that has a content."""
-        info = self.content(section)
+        info = self.content[section]
         at = 0
         while at < len(info):
             form, attribute, size = struct.unpack_from("<BBH", info, at)
@@ -114,10 +107,10 @@ class Elf:
         """The constants of the program and of an entry, by the number of their bank. Bank 0 is the
         driver's."""
         found = {}
-        for name, _, offset, length, _ in self.sections:
+        for name, content in self.content.items():
             number, _, owner = name.removeprefix(".nv.constant").partition(".")
             if name.startswith(".nv.constant") and number != "0" and owner in ("", entry):
-                found[int(number)] = self.data[offset : offset + length]
+                found[int(number)] = content
         return found
 
 
@@ -127,17 +120,16 @@ def functions(nvdisasm, path):
     # Its warnings are of a form of debug information that the programs do not have.
     done = subprocess.run([nvdisasm, "-json", path], capture_output=True, check=True)
     symbols = list(elf.symbols())
-    names = [name for name, *_ in elf.sections]
     registers, frames = elf.of_symbols(REGISTER_COUNT), elf.of_symbols(FRAME_BYTES)
     for function in json.loads(done.stdout)[1]:
         name = function["function-name"]
-        section = names.index(f".text.{name}")
+        section = elf.sections.index(f".text.{name}")
         yield Function(
             name,
             function["sass-instructions"],
             *elf.parameters(name),
             {symbol: value for symbol, where, value in symbols if where == section},
-            elf.content(f".text.{name}"),
+            elf.content[f".text.{name}"],
             registers[name],
             frames.get(name, 0),
             elf.constant_banks(name),
