@@ -113,22 +113,60 @@ def _ranks(text: str) -> list[int]:
     return numbers
 
 
-def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="all tables as Markdown")
-    parser.add_argument("--latex", type=Path, metavar="FILE", help="all tables as LaTeX (booktabs)")
-    parser.add_argument("--csv", type=Path, metavar="DIR", help="every table as a CSV file")
-    for kind in drawing.KINDS:
-        parser.add_argument(
-            f"--{kind}", type=Path, metavar="DIR", help=f"every figure as {kind.upper()}"
-        )
-    parser.add_argument(
-        "--width",
-        type=_millimetres,
-        default=drawing.COLUMN_MM,
-        metavar="MM",
-        help=f"width of these figures (default: {drawing.COLUMN_MM:g}, a column of a two-column "
-        "paper)",
-    )
+# The name of an argument's value → how it is read. Values of other names are texts.
+_READERS: dict[str, Callable[[str], Any]] = {
+    "GB/S": _rate,
+    "GHZ": _clock,
+    "MM": _millimetres,
+    "N": _positive,
+    "N,...": _ranks,
+    "NAME": _machine_name,
+    "PERCENT": _share,
+    "S": _seconds,
+    "SIZE": _size,
+    **dict.fromkeys(("A.json", "B.json", "DIR", "FILE", "RESULTS.json"), Path),
+}
+
+
+def _add(parser: Any, usage: str, text: str | None, **more: Any) -> None:
+    """Add the argument that is used like `-o --output FILE`, `--quick` or `folder DIR`.
+
+    A last word without dashes names its value. `more` is for argparse, as that has it.
+    """
+    names = usage.split()
+    if not names[-1].startswith("-"):
+        more["metavar"] = names.pop()
+        more.setdefault("type", _READERS.get(more["metavar"]))
+    elif "choices" not in more:
+        more["action"] = "store_true"
+    parser.add_argument(*names, help=text, **more)
+
+
+def _add_all(parser: Any, texts: dict[str, str]) -> None:
+    for usage, text in texts.items():
+        _add(parser, usage, text)
+
+
+FOLDER = {"usage": "-o --output DIR", "text": "folder for the results", "required": True}
+PAGE = {"-o --output FILE": "HTML page to write"}
+RESULTS = {"usage": "results RESULTS.json", "text": "JSON of the bench", "nargs": "+"}
+MACHINE = {
+    "--machine NAME": "the machine's name in the results; machines without names are told apart by "
+    "their processor, cores, memory and hypervisor",
+}
+_OUTPUTS = {
+    "--markdown FILE": "all tables as Markdown",
+    "--latex FILE": "all tables as LaTeX (booktabs)",
+    "--csv DIR": "every table as a CSV file",
+    **{f"--{kind} DIR": f"every figure as {kind.upper()}" for kind in drawing.KINDS},
+    "--width MM": f"width of these figures (default: {drawing.COLUMN_MM:g}, a column of a "
+    "two-column paper)",
+}
+
+
+def _add_outputs(verb: argparse.ArgumentParser) -> None:
+    _add_all(verb, _OUTPUTS)
+    verb.set_defaults(width=drawing.COLUMN_MM)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -161,81 +199,37 @@ def _add_reproduce(verbs: Any) -> None:
         "report.html. Measurements are kept in DIR/parts: an interrupted run resumes where it "
         "stopped.",
     )
-    verb.add_argument("paper", metavar="PAPER", help=", ".join((*NAMES, "all")))
-    verb.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the results"
+    _add(verb, "paper PAPER", ", ".join((*NAMES, "all")))
+    _add(verb, **FOLDER)
+    texts = {
+        "--quick": "small sizes, one process and few samples; takes seconds, and decides little",
+        "--processes N": "processes of each run of the bench, in rounds (default: "
+        f"{PROCESSES}; 1 with --quick); the intervals are over processes and need 6",
+        "--device DEV": "the GPU to use: cuda:0, hip:0, opencl:0; cpu for none (default: the first "
+        "real GPU)",
+        "--max-size SIZE": "leave out larger sizes",
+        "--samples N": f"samples per row and process (default: {PROCESS_SAMPLES}; with one process "
+        "21, or 7 above 16 MiB and with --quick)",
+        "--min-time S": "least seconds of timed work per row (default: 0); energy counters need "
+        "0.1 on a CPU, 2 on a GPU",
+        "--paraes PATH": "the paraes program (default: PARAES_PROGRAM, then PATH)",
+        "--paraes-mpi PATH": "the paraes-mpi program (default: PARAES_MPI_PROGRAM, then beside "
+        "paraes, then PATH)",
+        "--mpirun CMD": "the launcher with its options, used unchanged (default: the mpirun of the "
+        "MPI that paraes-mpi is built with)",
+        "--ranks N,...": "numbers of ranks, which may exceed the cores (default: those of "
+        "2,4,8,16,32 that do not)",
+    }
+    _add_all(verb, texts)
+    verb.set_defaults(min_time=0.0)
+    _add(
+        verb,
+        "--dir DIR",
+        "folder for the files of the file scope, passed to paraes bench",
+        type=None,
     )
-    verb.add_argument(
-        "--quick",
-        action="store_true",
-        help="small sizes, one process and few samples; takes seconds, and decides little",
-    )
-    verb.add_argument(
-        "--processes",
-        type=_positive,
-        metavar="N",
-        help=f"processes of each run of the bench, in rounds (default: {PROCESSES}; 1 with "
-        "--quick); the intervals are over processes and need 6",
-    )
-    verb.add_argument(
-        "--device",
-        metavar="DEV",
-        help="the GPU to use: cuda:0, hip:0, opencl:0; cpu for none (default: the first real GPU)",
-    )
-    verb.add_argument("--max-size", type=_size, metavar="SIZE", help="leave out larger sizes")
-    verb.add_argument(
-        "--samples",
-        type=_positive,
-        metavar="N",
-        help=f"samples per row and process (default: {PROCESS_SAMPLES}; with one process 21, or 7 "
-        "above 16 MiB and with --quick)",
-    )
-    verb.add_argument(
-        "--min-time",
-        type=_seconds,
-        default=0.0,
-        metavar="S",
-        help="least seconds of timed work per row (default: 0); energy counters need 0.1 on a "
-        "CPU, 2 on a GPU",
-    )
-    verb.add_argument(
-        "--paraes", metavar="PATH", help="the paraes program (default: PARAES_PROGRAM, then PATH)"
-    )
-    verb.add_argument(
-        "--paraes-mpi",
-        metavar="PATH",
-        help="the paraes-mpi program (default: PARAES_MPI_PROGRAM, then beside paraes, then PATH)",
-    )
-    verb.add_argument(
-        "--mpirun",
-        metavar="CMD",
-        help="the launcher with its options, used unchanged (default: the mpirun of the MPI that "
-        "paraes-mpi is built with)",
-    )
-    verb.add_argument(
-        "--ranks",
-        type=_ranks,
-        metavar="N,...",
-        help="numbers of ranks, which may exceed the cores (default: those of 2,4,8,16,32 that do "
-        "not)",
-    )
-    verb.add_argument(
-        "--dir",
-        metavar="DIR",
-        help="folder for the files of the file scope, passed to paraes bench",
-    )
-    _add_machine(verb)
+    _add_all(verb, MACHINE)
     _add_outputs(verb)
-
-
-def _add_machine(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
-        "--machine",
-        type=_machine_name,
-        metavar="NAME",
-        help="the machine's name in the results; machines without names are told apart by their "
-        "processor, cores, memory and hypervisor",
-    )
 
 
 def _add_measure(verbs: Any) -> None:
@@ -248,39 +242,22 @@ def _add_measure(verbs: Any) -> None:
         "old=old/paraes new=new/paraes -o ab -- --size 1MiB` and `paraes-lab compare ab/old.json "
         "ab/new.json`. An interrupted measurement resumes where it stopped.",
     )
-    verb.add_argument("programs", nargs="+", metavar="NAME=PROGRAM", help="a paraes program")
-    verb.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the results"
-    )
-    verb.add_argument(
-        "--processes",
-        type=_positive,
-        default=PROCESSES,
-        metavar="N",
-        help=f"processes of each program (default: {PROCESSES})",
-    )
-    verb.add_argument(
-        "--samples",
-        type=_positive,
-        default=PROCESS_SAMPLES,
-        metavar="N",
-        help=f"samples per row and process (default: {PROCESS_SAMPLES})",
-    )
-    _add_machine(verb)
+    _add(verb, "programs NAME=PROGRAM", "a paraes program", nargs="+")
+    _add(verb, **FOLDER)
+    texts = {
+        "--processes N": f"processes of each program (default: {PROCESSES})",
+        "--samples N": f"samples per row and process (default: {PROCESS_SAMPLES})",
+        **MACHINE,
+    }
+    _add_all(verb, texts)
+    verb.set_defaults(processes=PROCESSES, samples=PROCESS_SAMPLES)
 
 
 def _add_report(verbs: Any) -> None:
     verb = verbs.add_parser("report", help="write everything in bench JSON as one page")
-    verb.add_argument(
-        "results", nargs="+", type=Path, metavar="RESULTS.json", help="JSON of the bench"
-    )
-    verb.add_argument("-o", "--output", type=Path, metavar="FILE", help="HTML page to write")
-    verb.add_argument(
-        "--clock",
-        type=_clock,
-        metavar="GHZ",
-        help="clock frequency of the CPU, for cycles per byte (default: as the bench measured it)",
-    )
+    _add(verb, **RESULTS)
+    clock = "clock frequency of the CPU, for cycles per byte (default: as the bench measured it)"
+    _add_all(verb, PAGE | {"--clock GHZ": clock})
     _add_outputs(verb)
 
 
@@ -292,29 +269,19 @@ def _add_compare(verbs: Any) -> None:
         "odd processes are compared with its even ones: how often noise alone looks like a "
         "difference.",
     )
-    verb.add_argument("a", type=Path, metavar="A.json", help="results of the first program")
-    verb.add_argument(
-        "b", type=Path, nargs="?", metavar="B.json", help="results of the second program"
-    )
-    verb.add_argument("-o", "--output", type=Path, metavar="FILE", help="HTML page to write")
-    verb.add_argument(
-        "--least-effect",
-        type=_share,
-        default=LEAST_EFFECT,
-        metavar="PERCENT",
-        help=f"smaller differences count as none (default: {100 * LEAST_EFFECT:g}%%)",
-    )
-    verb.add_argument(
-        "--fail-slower",
-        type=_share,
-        metavar="PERCENT",
-        help="exit with status 1 if b is certainly slower by that much in a row",
-    )
-    verb.add_argument(
-        "--allow-drift",
-        action="store_true",
-        help="decide also what was not measured in turns; what changed in between counts as b's",
-    )
+    _add(verb, "a A.json", "results of the first program")
+    _add(verb, "b B.json", "results of the second program", nargs="?")
+    texts = {
+        **PAGE,
+        "--least-effect PERCENT": f"smaller differences count as none (default: "
+        f"{100 * LEAST_EFFECT:g}%%)",
+        "--fail-slower PERCENT": "exit with status 1 if b is certainly slower by that much in a "
+        "row",
+        "--allow-drift": "decide also what was not measured in turns; what changed in between "
+        "counts as b's",
+    }
+    _add_all(verb, texts)
+    verb.set_defaults(least_effect=LEAST_EFFECT)
     _add_outputs(verb)
 
 
@@ -326,63 +293,36 @@ def _add_bundle(verbs: Any) -> None:
         "commands, the machine, the versions, the report with its tables and figures, BibTeX of "
         "the papers, and checksums.",
     )
-    verb.add_argument("folder", type=Path, metavar="DIR", help="folder of reproduce or measure")
-    verb.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="ZIP file to write (default: DIR.zip)"
-    )
+    _add(verb, "folder DIR", "folder of reproduce or measure")
+    _add(verb, "-o --output FILE", "ZIP file to write (default: DIR.zip)")
 
 
 def _add_figure(verbs: Any) -> None:
     verb = verbs.add_parser("figure", help="draw one figure as SVG, for light and dark pages")
-    verb.add_argument(
-        "figure",
+    _add(
+        verb,
+        "figure FIGURE",
+        "throughput (kernels, devices and rivals by size), files (programs by size of the file) or "
+        "cluster (predicted throughput of N nodes)",
         choices=["throughput", "files", "cluster"],
-        metavar="FIGURE",
-        help="throughput (kernels, devices and rivals by size), files (programs by size of the "
-        "file) or cluster (predicted throughput of N nodes)",
     )
-    verb.add_argument(
-        "results", nargs="+", type=Path, metavar="RESULTS.json", help="JSON of the bench"
-    )
-    verb.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="SVG file to write; PNG or PDF if its name ends in .png or .pdf",
-    )
-    verb.add_argument(
-        "--mode",
-        choices=["ecb", "cbc", "ctr", "xts", "gcm"],
-        help="default: ctr if it was measured, else the mode with most rows",
-    )
-    verb.add_argument("--key-bits", type=int, choices=[128, 192, 256], default=128)
-    verb.add_argument("--direction", choices=["encrypt", "decrypt"], default="encrypt")
-    verb.add_argument(
-        "--threads",
-        type=_positive,
-        metavar="N",
-        help="threads of the rows of memory scope on the CPU (default: 1)",
-    )
+    _add(verb, **RESULTS)
+    text = "SVG file to write; PNG or PDF if its name ends in .png or .pdf"
+    _add(verb, "-o --output FILE", text, required=True)
+    text = "default: ctr if it was measured, else the mode with most rows"
+    _add(verb, "--mode", text, choices=["ecb", "cbc", "ctr", "xts", "gcm"])
+    _add(verb, "--key-bits", None, type=int, choices=[128, 192, 256], default=128)
+    _add(verb, "--direction", None, choices=["encrypt", "decrypt"], default="encrypt")
+    _add(verb, "--threads N", "threads of the rows of memory scope on the CPU (default: 1)")
     model = verb.add_argument_group(
         "cluster", "constants of the model in docs/cluster.md that are not in the results"
     )
-    model.add_argument(
-        "--size", type=_size, default=10**12, metavar="SIZE", help="size of the file (default: 1TB)"
-    )
-    model.add_argument(
-        "--file-system",
-        type=_rate,
-        metavar="GB/S",
-        help="rate of the shared file system for all nodes together (default: no limit)",
-    )
-    model.add_argument(
-        "--link",
-        type=_rate,
-        metavar="GB/S",
-        help="rate of rank 0's network link, each way (default: from rows with scatter)",
-    )
-    model.add_argument(
-        "--start", type=_seconds, metavar="S", help="seconds to start a job (default: 0)"
-    )
+    texts = {
+        "--size SIZE": "size of the file (default: 1TB)",
+        "--file-system GB/S": "rate of the shared file system for all nodes together (default: no "
+        "limit)",
+        "--link GB/S": "rate of rank 0's network link, each way (default: from rows with scatter)",
+        "--start S": "seconds to start a job (default: 0)",
+    }
+    _add_all(model, texts)
+    verb.set_defaults(size=10**12)
