@@ -32,40 +32,25 @@ class OptionalBuffer {
 
 class AesGcm {
  public:
-  AesGcm(nb::handle key, const Where& where) : use_(where), gcm_(open(key, where)) {}
+  AesGcm(nb::handle key, const Execution& where) : use_(where), gcm_(open(key, where)) {}
 
-  nb::bytes encrypt(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data) {
+  template <Direction direction>
+  nb::bytes crypt(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data) {
     const Arguments arguments(nonce, data, associated_data);
-    NewBytes out(arguments.data.size() + tag_bytes);
-    seal(arguments, out.span());
+    NewBytes out(arguments.output_bytes(direction));
+    process(direction, arguments, out.span());
     return out.take();
   }
 
-  std::size_t encrypt_into(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data,
-                           AnyBuffer buf) {
+  template <Direction direction>
+  std::size_t crypt_into(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data,
+                         AnyBuffer buf) {
     const Arguments arguments(nonce, data, associated_data);
     const Buffer out(buf, "buf", Buffer::write);
-    check_size(out, arguments.data.size() + tag_bytes);
+    check_size(out, arguments.output_bytes(direction));
     // The tag is written last, and where no input may be left.
     arguments.check_aliases(out.bytes());
-    seal(arguments, out.writable());
-    return out.size();
-  }
-
-  nb::bytes decrypt(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data) {
-    const Arguments arguments(nonce, data, associated_data);
-    NewBytes out(arguments.opened_bytes());
-    open_tagged(arguments, out.span());
-    return out.take();
-  }
-
-  std::size_t decrypt_into(AnyBuffer nonce, AnyBuffer data, AnyBuffer associated_data,
-                           AnyBuffer buf) {
-    const Arguments arguments(nonce, data, associated_data);
-    const Buffer out(buf, "buf", Buffer::write);
-    check_size(out, arguments.opened_bytes());
-    arguments.check_aliases(out.bytes());
-    open_tagged(arguments, out.writable());
+    process(direction, arguments, out.writable());
     return out.size();
   }
 
@@ -81,7 +66,8 @@ class AesGcm {
           associated_data(associated_data_object, "associated_data") {
       if (nonce.size() < least_nonce_bytes || nonce.size() > most_nonce_bytes) refuse_nonce();
     }
-    [[nodiscard]] std::size_t opened_bytes() const {
+    [[nodiscard]] std::size_t output_bytes(Direction direction) const {
+      if (direction == Direction::encrypt) return data.size() + tag_bytes;
       if (data.size() < tag_bytes) refuse_tag("the data is shorter than a tag");
       return data.size() - tag_bytes;
     }
@@ -97,25 +83,23 @@ class AesGcm {
     OptionalBuffer associated_data;
   };
 
-  static Gcm open(nb::handle object, const Where& where) {
+  static Gcm open(nb::handle object, const Execution& where) {
     const Buffer key(object, "key");
     if (key.size() != 16 && key.size() != 24 && key.size() != 32) {
       throw InvalidArgument("key: AES takes 16, 24 or 32 bytes, not " + std::to_string(key.size()));
     }
-    return Gcm(key.bytes(), execution_of(where));
+    return Gcm(key.bytes(), where);
   }
 
-  void seal(const Arguments& arguments, MutableBytes out) {
+  void process(Direction direction, const Arguments& arguments, MutableBytes out) {
     use_.check();
     const Bytes in = arguments.data.bytes();
-    const WithoutGil released(in.size());
-    gcm_.encrypt(arguments.nonce.bytes(), arguments.associated_data.bytes(), in,
-                 out.first(in.size()), out.subspan(in.size()));
-  }
-
-  void open_tagged(const Arguments& arguments, MutableBytes out) {
-    use_.check();
-    const Bytes in = arguments.data.bytes();
+    if (direction == Direction::encrypt) {
+      const WithoutGil released(in.size());
+      gcm_.encrypt(arguments.nonce.bytes(), arguments.associated_data.bytes(), in,
+                   out.first(in.size()), out.subspan(in.size()));
+      return;
+    }
     // A copy, because in place the data is overwritten.
     std::array<std::uint8_t, tag_bytes> tag;
     std::copy(in.end() - tag_bytes, in.end(), tag.begin());
@@ -166,7 +150,7 @@ Common to all methods:
   made.def(
           "__init__",
           [](AesGcm* self, AnyBuffer key, AnyInt threads, std::string device, std::string kernel) {
-            new (self) AesGcm(key, where_of(threads, std::move(device), std::move(kernel)));
+            new (self) AesGcm(key, execution_of(threads, std::move(device), std::move(kernel)));
           },
           nb::arg("key"), nb::kw_only(), nb::arg("threads") = 0, nb::arg("device") = "cpu",
           nb::arg("kernel") = "auto",
@@ -174,15 +158,15 @@ Common to all methods:
           "one of `paraes devices`.")
       .def_static("generate_key", generate_key, nb::arg("bit_length"),
                   "A random key of 128, 192 or 256 bits.")
-      .def("encrypt", &AesGcm::encrypt, nb::arg("nonce"), nb::arg("data"),
+      .def("encrypt", &AesGcm::crypt<Direction::encrypt>, nb::arg("nonce"), nb::arg("data"),
            nb::arg("associated_data").none(), "Returns the ciphertext and the tag.")
-      .def("decrypt", &AesGcm::decrypt, nb::arg("nonce"), nb::arg("data"),
+      .def("decrypt", &AesGcm::crypt<Direction::decrypt>, nb::arg("nonce"), nb::arg("data"),
            nb::arg("associated_data").none(), "Returns the plaintext of a ciphertext and its tag.")
-      .def("encrypt_into", &AesGcm::encrypt_into, nb::arg("nonce"), nb::arg("data"),
-           nb::arg("associated_data").none(), nb::arg("buf"),
+      .def("encrypt_into", &AesGcm::crypt_into<Direction::encrypt>, nb::arg("nonce"),
+           nb::arg("data"), nb::arg("associated_data").none(), nb::arg("buf"),
            "Writes the ciphertext and the tag to buf: 16 bytes more than data.")
-      .def("decrypt_into", &AesGcm::decrypt_into, nb::arg("nonce"), nb::arg("data"),
-           nb::arg("associated_data").none(), nb::arg("buf"),
+      .def("decrypt_into", &AesGcm::crypt_into<Direction::decrypt>, nb::arg("nonce"),
+           nb::arg("data"), nb::arg("associated_data").none(), nb::arg("buf"),
            "Writes the plaintext to buf: 16 bytes fewer than data.");
   bind_where(made);
 }

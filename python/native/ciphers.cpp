@@ -47,10 +47,8 @@ class AesKey {
 class Context {
  public:
   Context(const AesKey& key, std::string_view mode, nb::handle iv, Direction direction,
-          std::size_t unit_bytes, const Where& where)
-      : use_(where),
-        direction_(direction),
-        cipher_(open(key, mode, iv, unit_bytes, execution_of(where))) {
+          std::size_t unit_bytes, const Execution& where)
+      : use_(where), direction_(direction), cipher_(open(key, mode, iv, unit_bytes, where)) {
     if (const auto* xts = std::get_if<Xts>(&cipher_); xts != nullptr) {
       const Buffer tweak(iv, "tweak");
       std::copy(tweak.bytes().begin(), tweak.bytes().end(), tweak_.begin());
@@ -244,10 +242,10 @@ without the GIL. Arguments are objects with the buffer protocol, as for AESGCM.)
           "__init__",
           [](Context* self, const AesKey& key, const std::string& mode, AnyBuffer iv, bool encrypts,
              AnyInt unit_size, AnyInt threads, std::string device, std::string kernel) {
-            new (self) Context(
-                key, mode, iv, encrypts ? Direction::encrypt : Direction::decrypt,
-                static_cast<std::size_t>(number_of(unit_size, "unit_size", 0, max_xts_unit_bytes)),
-                where_of(threads, std::move(device), std::move(kernel)));
+            new (self)
+                Context(key, mode, iv, encrypts ? Direction::encrypt : Direction::decrypt,
+                        number_of(unit_size, "unit_size", std::size_t{0}, max_xts_unit_bytes),
+                        execution_of(threads, std::move(device), std::move(kernel)));
           },
           nb::arg("key"), nb::arg("mode"), nb::arg("iv").none(), nb::arg("encrypts"),
           nb::arg("unit_size"), nb::arg("threads"), nb::arg("device"), nb::arg("kernel"))

@@ -40,9 +40,9 @@ nb::bytes generate_key() {
 }
 
 // Throws for a kernel, a device or a number of threads that cannot be used.
-void check(const Where& where, const SecretBytes& key) {
+void check(const Execution& where, const SecretBytes& key) {
   const SegmentCipher tried(key.span(), std::array<std::uint8_t, 12>{},
-                            SegmentCipher::Nonces::counted, execution_of(where));
+                            SegmentCipher::Nonces::counted, where);
 }
 
 // Base class of encryptors and decryptors: one caller at a time, and an end.
@@ -91,7 +91,7 @@ class Streaming {
   }
 
  protected:
-  explicit Streaming(const Where& where) : use_(where) {}
+  explicit Streaming(const Execution& where) : use_(where) {}
   virtual ~Streaming() = default;
 
   [[nodiscard]] virtual bool seals() const noexcept = 0;
@@ -122,10 +122,9 @@ class Streaming {
 template <std::size_t KeyBytes>
 class Encryptor final : public Streaming {
  public:
-  Encryptor(nb::handle key, nb::handle context, const Where& where)
+  Encryptor(nb::handle key, nb::handle context, const Execution& where)
       : Streaming(where),
-        stream_({new_c2sp_message(key_of<KeyBytes>(key).span(), context_of(context)),
-                 execution_of(where)},
+        stream_({new_c2sp_message(key_of<KeyBytes>(key).span(), context_of(context)), where},
                 Direction::encrypt, where.threads) {}
 
  private:
@@ -155,7 +154,7 @@ class Encryptor final : public Streaming {
 template <std::size_t KeyBytes>
 class Decryptor final : public Streaming {
  public:
-  Decryptor(nb::handle key, nb::handle context, const Where& where)
+  Decryptor(nb::handle key, nb::handle context, const Execution& where)
       : Streaming(where),
         key_(key_of<KeyBytes>(key)),
         context_(context_of(context)),
@@ -171,9 +170,8 @@ class Decryptor final : public Streaming {
     std::copy_n(in.begin(), n, header_.begin() + static_cast<std::ptrdiff_t>(header_bytes_));
     header_bytes_ += n;
     if (header_bytes_ == header_.size()) {
-      stream_.emplace(
-          Message(open_c2sp_message(header_, key_.span(), context_), execution_of(where_)),
-          Direction::decrypt, where_.threads);
+      stream_.emplace(Message(open_c2sp_message(header_, key_.span(), context_), where_),
+                      Direction::decrypt, where_.threads);
       key_ = SecretBytes();
     }
     return in.subspan(n);
@@ -199,7 +197,7 @@ class Decryptor final : public Streaming {
 
   SecretBytes key_;
   std::vector<std::uint8_t> context_;
-  Where where_;
+  Execution where_;
   std::array<std::uint8_t, c2sp_header_bytes> header_{};
   std::size_t header_bytes_ = 0;
   std::optional<SegmentStream> stream_;
@@ -209,36 +207,26 @@ class Decryptor final : public Streaming {
 template <std::size_t KeyBytes>
 class OneShot {
  public:
-  OneShot(nb::handle key, nb::handle context, const Where& where)
+  OneShot(nb::handle key, nb::handle context, const Execution& where)
       : use_(where), key_(key_of<KeyBytes>(key)), context_(context_of(context)), where_(where) {
     check(where_, key_);
   }
 
-  nb::bytes encrypt(AnyBuffer object) {
+  template <Direction direction>
+  nb::bytes crypt(AnyBuffer object) {
     const Buffer data(object, "data");
-    NewBytes out(sealed_bytes(data.size()));
-    seal(data.bytes(), out.span());
+    NewBytes out(output_bytes(direction, data.size()));
+    process(direction, data.bytes(), out.span());
     return out.take();
   }
-  std::size_t encrypt_into(AnyBuffer object, AnyBuffer buf) {
+  template <Direction direction>
+  std::size_t crypt_into(AnyBuffer object, AnyBuffer buf) {
     const Buffer data(object, "data");
     const Buffer out(buf, "buf", Buffer::write);
-    const std::size_t bytes = check_output(data, out, sealed_bytes(data.size()));
-    seal(data.bytes(), out.writable());
-    return bytes;
-  }
-  nb::bytes decrypt(AnyBuffer object) {
-    const Buffer data(object, "data");
-    NewBytes out(plain_bytes(data.size()));
-    open(data.bytes(), out.span());
-    return out.take();
-  }
-  std::size_t decrypt_into(AnyBuffer object, AnyBuffer buf) {
-    const Buffer data(object, "data");
-    const Buffer out(buf, "buf", Buffer::write);
-    const std::size_t bytes = check_output(data, out, plain_bytes(data.size()));
-    open(data.bytes(), out.writable());
-    return bytes;
+    check_size(out, output_bytes(direction, data.size()));
+    check_overlap(data.bytes(), out.bytes(), false);
+    process(direction, data.bytes(), out.writable());
+    return out.size();
   }
 
   nb::bytes decrypt_range(AnyBuffer object, AnyInt begin, AnyInt bytes) {
@@ -272,34 +260,28 @@ class OneShot {
   }
 
  private:
-  [[nodiscard]] static std::size_t sealed_bytes(std::size_t plain) {
-    return static_cast<std::size_t>(c2sp_layout().sealed_bytes(plain));
-  }
-  [[nodiscard]] static std::size_t plain_bytes(std::size_t sealed) {
-    return static_cast<std::size_t>(c2sp_layout().extent_of(sealed).plain_bytes);
-  }
-  static std::size_t check_output(const Buffer& data, const Buffer& out, std::size_t right) {
-    check_size(out, right);
-    check_overlap(data.bytes(), out.bytes(), false);
-    return right;
+  [[nodiscard]] static std::size_t output_bytes(Direction direction, std::size_t bytes) {
+    const SegmentLayout layout = c2sp_layout();
+    return static_cast<std::size_t>(direction == Direction::encrypt
+                                        ? layout.sealed_bytes(bytes)
+                                        : layout.extent_of(bytes).plain_bytes);
   }
 
   [[nodiscard]] Message open_message(Bytes data) const {
     return {open_c2sp_message(data.first(std::min(data.size(), c2sp_header_bytes)), key_.span(),
                               context_),
-            execution_of(where_)};
+            where_};
   }
 
-  void seal(Bytes data, MutableBytes out) const {
+  void process(Direction direction, Bytes data, MutableBytes out) const {
     use_.check();
     const WithoutGil released(data.size());
-    const Message message(new_c2sp_message(key_.span(), context_), execution_of(where_));
-    std::copy(message.header().begin(), message.header().end(), out.begin());
-    seal_segments(message, 0, true, data, out.subspan(c2sp_header_bytes), where_.threads);
-  }
-  void open(Bytes data, MutableBytes out) const {
-    use_.check();
-    const WithoutGil released(data.size());
+    if (direction == Direction::encrypt) {
+      const Message message(new_c2sp_message(key_.span(), context_), where_);
+      std::copy(message.header().begin(), message.header().end(), out.begin());
+      seal_segments(message, 0, true, data, out.subspan(c2sp_header_bytes), where_.threads);
+      return;
+    }
     try {
       open_segments(open_message(data), 0, true, data.subspan(c2sp_header_bytes), out,
                     where_.threads);
@@ -312,7 +294,7 @@ class OneShot {
   DeviceUse use_;
   SecretBytes key_;
   std::vector<std::uint8_t> context_;
-  Where where_;
+  Execution where_;
 };
 
 template <class T>
@@ -323,7 +305,7 @@ nb::class_<T> bind_keyed(nb::module_& m, const std::string& name, const std::str
       "__init__",
       [](T* self, AnyBuffer key, AnyBuffer context, AnyInt threads, std::string device,
          std::string kernel) {
-        new (self) T(key, context, where_of(threads, std::move(device), std::move(kernel)));
+        new (self) T(key, context, execution_of(threads, std::move(device), std::move(kernel)));
       },
       nb::arg("key"), nb::arg("context"), nb::kw_only(), nb::arg("threads") = 0,
       nb::arg("device") = "cpu", nb::arg("kernel") = "auto");
@@ -367,20 +349,23 @@ update returns only what has been authenticated. The message is complete only wh
 returned. WrongKey, for a wrong key or context, and IntegrityError, for damaged or missing data, are
 kinds of InvalidTag; after them, calls raise AlreadyFinalized.)");
   bind_streaming(decryptor);
-  auto one_shot = bind_keyed<OneShot<KeyBytes>>(
-      m, "Cobblestone" + bits,
-      "Cobblestone-" + bits + R"( for whole messages in memory, on all cores.
+  using Whole = OneShot<KeyBytes>;
+  auto one_shot =
+      bind_keyed<Whole>(m, "Cobblestone" + bits,
+                        "Cobblestone-" + bits + R"( for whole messages in memory, on all cores.
 
 One object may be used by any number of threads at once. buf has exactly the size of the result and
 does not overlap data. Nothing is returned, and buf is all zero, unless all of data authenticates.)");
   one_shot.def_static("generate_key", generate_key<KeyBytes>, "A random key.")
-      .def("encrypt", &OneShot<KeyBytes>::encrypt, nb::arg("data"), "Returns the message.")
-      .def("encrypt_into", &OneShot<KeyBytes>::encrypt_into, nb::arg("data"), nb::arg("buf"),
-           "Writes the message to buf.")
-      .def("decrypt", &OneShot<KeyBytes>::decrypt, nb::arg("data"), "Returns the plaintext.")
-      .def("decrypt_into", &OneShot<KeyBytes>::decrypt_into, nb::arg("data"), nb::arg("buf"),
-           "Writes the plaintext to buf.")
-      .def("decrypt_range", &OneShot<KeyBytes>::decrypt_range, nb::arg("data"), nb::arg("offset"),
+      .def("encrypt", &Whole::template crypt<Direction::encrypt>, nb::arg("data"),
+           "Returns the message.")
+      .def("encrypt_into", &Whole::template crypt_into<Direction::encrypt>, nb::arg("data"),
+           nb::arg("buf"), "Writes the message to buf.")
+      .def("decrypt", &Whole::template crypt<Direction::decrypt>, nb::arg("data"),
+           "Returns the plaintext.")
+      .def("decrypt_into", &Whole::template crypt_into<Direction::decrypt>, nb::arg("data"),
+           nb::arg("buf"), "Writes the plaintext to buf.")
+      .def("decrypt_range", &Whole::decrypt_range, nb::arg("data"), nb::arg("offset"),
            nb::arg("length"),
            "Returns `length` bytes of the plaintext from `offset` on. Authenticates only the "
            "segments "

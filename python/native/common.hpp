@@ -123,20 +123,14 @@ class WithoutGil {
 // call may need it.
 class Turns {
  public:
-  // The turn of one call, until it is destroyed.
-  class Turn {
-   public:
-    explicit Turn(Turns& turns) : turns_(turns) {}
-    ~Turn() {
-      turns_.thread_ = std::thread::id();
-      turns_.mutex_.unlock();
+  struct End {
+    void operator()(Turns* turns) const noexcept {
+      turns->thread_ = std::thread::id();
+      turns->mutex_.unlock();
     }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-
-   private:
-    Turns& turns_;
   };
+  // The turn of one call, until it is destroyed.
+  using Turn = std::unique_ptr<Turns, End>;
 
   // Raises RuntimeError if this thread has a turn already: a signal handler, a finalizer or a file
   // object calls the object that has called it. Throws WrongProcess in a child that was forked
@@ -155,7 +149,7 @@ class Turns {
       mutex_.lock();
     }
     thread_ = std::this_thread::get_id();
-    return Turn(*this);
+    return Turn(this);
   }
 
   // Makes a call in turn, without the GIL.
@@ -230,23 +224,15 @@ inline void check_overlap(Bytes data, Bytes buf, bool in_place) {
   return buffer->span().first(bytes);
 }
 
-// Where to compute: the arguments that all classes and functions have after their own.
-struct Where {
-  int threads = 0;
-  std::string device = "cpu";
-  std::string kernel = "auto";
-  bool allow_leaky = false;
-};
-
-// The same from arguments of __init__.
-[[nodiscard]] Where where_of(nb::handle threads, std::string device, std::string kernel);
+// Where to compute, from the arguments that all classes have after their own.
+[[nodiscard]] Execution execution_of(nb::handle threads, std::string device, std::string kernel);
 
 // Keeps GPUs out of forked processes, which inherit nothing usable of a driver. Belongs to each
 // object that computes.
 class DeviceUse {
  public:
   // Throws Unavailable for a GPU in a process whose parent has used one.
-  explicit DeviceUse(const Where& where);
+  explicit DeviceUse(const Execution& where);
 
   // Throws Unavailable if the object uses a GPU and was made before the process was forked.
   void check() const {
@@ -260,15 +246,18 @@ class DeviceUse {
   OwnerProcess owner_;
 };
 
-[[nodiscard]] Execution execution_of(const Where& where);
-
 // The value of an argument that is a whole number, or the nearest one of 64 bits. Throws TypeError
 // if it is no int.
 [[nodiscard]] std::int64_t whole_number(nb::handle value, const std::string& name);
 
 // The same, but throws InvalidArgument unless it is from `least` to `most`.
-[[nodiscard]] std::int64_t number_of(nb::handle value, const std::string& name, std::int64_t least,
-                                     std::int64_t most);
+[[nodiscard]] std::int64_t whole_number(nb::handle value, const std::string& name,
+                                        std::int64_t least, std::int64_t most);
+template <class T>
+[[nodiscard]] T number_of(nb::handle value, const std::string& name, T least, T most) {
+  return static_cast<T>(
+      whole_number(value, name, static_cast<std::int64_t>(least), static_cast<std::int64_t>(most)));
+}
 
 // The value of an argument that is an offset or a number of bytes. One that is too large for any
 // data stays so. Throws TypeError if it is no int, and InvalidArgument if it is negative.
@@ -280,7 +269,7 @@ class DeviceUse {
 
 // The value of the argument `threads`: 0 for all cores.
 [[nodiscard]] inline int threads_of(nb::handle value) {
-  return static_cast<int>(number_of(value, "threads", 0, 4096));
+  return number_of(value, "threads", 0, 4096);
 }
 
 // The properties of an object that say where it computes.

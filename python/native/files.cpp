@@ -48,7 +48,7 @@ struct FileCall {
     return transfer;
   }
 
-  Where where;
+  Execution where;
   DeviceUse use;
   Task task;
   Secrets secrets;
@@ -93,9 +93,9 @@ std::string default_output(const std::string& input, Direction direction) {
 }
 
 // Authenticates a whole file, and writes its plaintext to `sink` if there is one.
-std::uint64_t open_file(FileCall& call, const Execution& execution, FileSource& source,
-                        std::unique_ptr<Message>& message, Sink* sink) {
-  message = std::make_unique<Message>(call.secrets.open_header(source).parts, execution);
+std::uint64_t open_file(FileCall& call, FileSource& source, std::unique_ptr<Message>& message,
+                        Sink* sink) {
+  message = std::make_unique<Message>(call.secrets.open_header(source).parts, call.where);
   call.task.set_total(message->layout().extent_of(source.size()).plain_bytes);
   OpenOptions open;
   static_cast<TransferOptions&>(open) = call.transfer();
@@ -118,19 +118,18 @@ Result crypt_file(nb::handle source_path, nb::handle target_path, bool overwrite
     OpenedFile input = open_for_reading(path, call.secrets, false);
     FileSource source = regular_source(input);
     const OutputOptions output = {.overwrite = overwrite, .keep_mode = encrypts, .input = &input};
-    const Execution execution = execution_of(call.where);
     if (encrypts) {
       call.task.set_total(source.size());
       // Refuses the output before a passphrase takes its time, or age asks for something.
       auto sink = create(target, call.secrets, output);
-      message = std::make_unique<Message>(call.secrets.new_message(), execution);
+      message = std::make_unique<Message>(call.secrets.new_message(), call.where);
       bytes = seal_message(source, *message, *sink, call.transfer()).plain_bytes;
       commit(*sink, target, call.secrets, output);
       return;
     }
     blaming_changes(source, [&] {
       auto sink = create(target, call.secrets, output);
-      bytes = open_file(call, execution, source, message, sink.get());
+      bytes = open_file(call, source, message, sink.get());
       commit(*sink, target, call.secrets, output);
     });
   });
@@ -148,9 +147,7 @@ Result verify_file(nb::handle source_path, const Options& options) {
   call.task.run([&] {
     OpenedFile input = open_for_reading(path, call.secrets, false);
     FileSource source = regular_source(input);
-    blaming_changes(source, [&] {
-      bytes = open_file(call, execution_of(call.where), source, message, nullptr);
-    });
+    blaming_changes(source, [&] { bytes = open_file(call, source, message, nullptr); });
   });
   call.task.call_progress();
   return result_of(path, bytes, &message->cipher());
@@ -165,7 +162,7 @@ Result rekey_file(nb::handle file_path, bool new_key, bool verify, const Options
   nb::dict of_new;
   for (const char* name : {"to_key", "to_key_file", "to_passphrase", "to_recipients",
                            "to_recipients_file", "key_bits", "scrypt_log2n"}) {
-    if (const nb::object value = take_option(options, name); !value.is_none()) of_new[name] = value;
+    if (const nb::object value = take_option(options, name)) of_new[name] = value;
   }
   if (options.contains("context")) of_new["context"] = options["context"];
   const ForgottenOptions forgotten_too(of_new);
@@ -201,14 +198,14 @@ Result rekey_file(nb::handle file_path, bool new_key, bool verify, const Options
       if (keeps_data) {
         header = to.header_for_recipients(old);
       } else {
-        sealed = std::make_unique<Message>(to.new_message(), execution_of(call.where));
+        sealed = std::make_unique<Message>(to.new_message(), call.where);
       }
       const auto sink = create_replacement(input);
       if (keeps_data && !verify) {
         bytes =
             replace_header(source, old.parts.layout, header, *sink, call.transfer()).plain_bytes;
       } else {
-        const Message from(std::move(old.parts), execution_of(call.where));
+        const Message from(std::move(old.parts), call.where);
         bytes = keeps_data
                     ? verify_and_replace_header(source, from, header, *sink, call.transfer())
                           .plain_bytes

@@ -26,7 +26,7 @@ nb::bytes seal(AnyBuffer object, const Options& options) {
   std::optional<Message> message;
   {
     const nb::gil_scoped_release released;
-    message.emplace(call.secrets.new_message(), execution_of(call.where));
+    message.emplace(call.secrets.new_message(), call.where);
   }
   const Bytes header = message->header();
   NewBytes out(static_cast<std::size_t>(message->layout().sealed_bytes(data.size())));
@@ -47,7 +47,7 @@ nb::bytes unseal(AnyBuffer object, const Options& options) {
   {
     const nb::gil_scoped_release released;
     MemorySource source(data.bytes());
-    message.emplace(call.secrets.open_header(source).parts, execution_of(call.where));
+    message.emplace(call.secrets.open_header(source).parts, call.where);
     extent = message->layout().extent_of(data.size());
   }
   NewBytes out(static_cast<std::size_t>(extent.plain_bytes));
@@ -64,7 +64,7 @@ nb::bytes unseal(AnyBuffer object, const Options& options) {
 // A message that can be read at any offset.
 class PlainReader {
  public:
-  PlainReader(std::unique_ptr<PositionalSource> source, Message message, const Where& where,
+  PlainReader(std::unique_ptr<PositionalSource> source, Message message, const Execution& where,
               bool in_threads)
       : use_(where),
         reader_(std::make_unique<Reader>(std::move(source), std::move(message), where.threads,
@@ -107,7 +107,7 @@ class PlainReader {
 // A message that is read in order.
 class StreamReader {
  public:
-  StreamReader(std::unique_ptr<Source> source, Message message, const Where& where)
+  StreamReader(std::unique_ptr<Source> source, Message message, const Execution& where)
       : use_(where),
         source_(std::move(source)),
         stream_(std::in_place, std::move(message), Direction::decrypt, where.threads),
@@ -192,7 +192,8 @@ class StreamReader {
 
 class PlainWriter {
  public:
-  PlainWriter(std::unique_ptr<Writer> writer, std::unique_ptr<Secrets> secrets, const Where& where)
+  PlainWriter(std::unique_ptr<Writer> writer, std::unique_ptr<Secrets> secrets,
+              const Execution& where)
       : use_(where), secrets_(std::move(secrets)), writer_(std::move(writer)) {}
   ~PlainWriter() { turns_.destroy(writer_); }
 
@@ -307,7 +308,7 @@ nb::object open_reader(nb::object file, const Options& options) {
   std::unique_ptr<StreamReader> stream;
   {
     const nb::gil_scoped_release released;
-    Message message(call.secrets.open_header(*source).parts, execution_of(call.where));
+    Message message(call.secrets.open_header(*source).parts, call.where);
     if (dynamic_cast<PositionalSource*>(source.get()) != nullptr) {
       std::unique_ptr<PositionalSource> positional(
           static_cast<PositionalSource*>(source.release()));
@@ -340,11 +341,10 @@ std::size_t written_bytes(nb::handle returned, std::size_t bytes, bool is_raw) {
 
 std::unique_ptr<PlainWriter> open_writer(nb::object file, bool exclusive, const Options& options) {
   const ForgottenOptions forgotten(options);
-  const Where where = take_where(options);
+  const Execution where = take_where(options);
   const DeviceUse use(where);
   auto secrets = std::make_unique<Secrets>(options, Role::seal);
   check_all_taken(options, "open");
-  const Execution execution = execution_of(where);
   std::unique_ptr<Writer> writer;
   if (is_path(file)) {
     const std::string path = path_of(file);
@@ -356,7 +356,7 @@ std::unique_ptr<PlainWriter> open_writer(nb::object file, bool exclusive, const 
         [path, kept = secrets.get(), output](FileSink& complete) {
           commit(complete, path, *kept, output);
         },
-        Message(secrets->new_message(), execution), where.threads);
+        Message(secrets->new_message(), where), where.threads);
   } else if (nb::hasattr(file, "write")) {
     const bool is_raw = nb::isinstance(file, nb::module_::import_("io").attr("RawIOBase"));
     // Deletes the reference with the GIL.
@@ -383,7 +383,7 @@ std::unique_ptr<PlainWriter> open_writer(nb::object file, bool exclusive, const 
             if (!rest.is_valid()) nb::raise_python_error();
           }
         },
-        Message(secrets->new_message(), execution), where.threads);
+        Message(secrets->new_message(), where), where.threads);
   } else {
     throw nb::type_error("file: a path or a binary file object is required");
   }

@@ -74,7 +74,7 @@ void after_fork_in_child() noexcept {
   limit_threads(1);
 }
 
-DeviceUse::DeviceUse(const Where& where)
+DeviceUse::DeviceUse(const Execution& where)
     : is_gpu_(where.device != "cpu" && where.device != "auto" && !where.device.empty()) {
   if (!is_gpu_) return;
   if (gpu_is_lost) refuse_gpu();
@@ -99,25 +99,16 @@ std::int64_t whole_number(nb::handle value, const std::string& name) {
                         : found;
 }
 
-std::int64_t number_of(nb::handle value, const std::string& name, std::int64_t least,
-                       std::int64_t most) {
+std::int64_t whole_number(nb::handle value, const std::string& name, std::int64_t least,
+                          std::int64_t most) {
   const std::int64_t found = whole_number(value, name);
   if (found >= least && found <= most) return found;
   throw InvalidArgument(name + ": it is a whole number from " + std::to_string(least) + " to " +
                         std::to_string(most));
 }
 
-Where where_of(nb::handle threads, std::string device, std::string kernel) {
-  return {.threads = threads_of(threads), .device = std::move(device), .kernel = std::move(kernel)};
-}
-
-Execution execution_of(const Where& where) {
-  Execution execution;
-  execution.kernel = where.kernel;
-  execution.threads = where.threads;
-  execution.device = where.device;
-  execution.allow_leaky = where.allow_leaky;
-  return execution;
+Execution execution_of(nb::handle threads, std::string device, std::string kernel) {
+  return {.kernel = std::move(kernel), .threads = threads_of(threads), .device = std::move(device)};
 }
 
 }  // namespace paraes::python
@@ -147,8 +138,7 @@ NB_MODULE(_native, m) {
   m.def(
       "limit_threads",
       [](AnyInt most) {
-        constexpr std::int64_t highest = std::numeric_limits<unsigned>::max();
-        paraes::limit_threads(static_cast<unsigned>(number_of(most, "most", 0, highest)));
+        paraes::limit_threads(number_of(most, "most", 0U, std::numeric_limits<unsigned>::max()));
       },
       nb::arg("most"),
       "Works on at most this many threads from now on, whatever `threads` says; 0: no limit.\n\n"

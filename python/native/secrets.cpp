@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <string_view>
@@ -66,10 +67,6 @@ std::vector<std::string> list_of(nb::handle value, const std::string& name, bool
   return found;
 }
 
-unsigned small_number_of(nb::handle value, const char* name, unsigned least, unsigned most) {
-  return static_cast<unsigned>(number_of(value, name, least, most));
-}
-
 // Says which secret a header needs, for the message of a mismatch.
 const char* needed(Kdf kdf) {
   switch (kdf) {
@@ -87,10 +84,10 @@ const char* needed(Kdf kdf) {
 
 nb::object take_option(const nb::dict& options, const char* name) {
   const nb::str key(name);
-  if (!options.contains(key)) return nb::none();
+  if (!options.contains(key)) return {};
   nb::object value = options[key];
   nb::del(options[key]);
-  return value;
+  return value.is_none() ? nb::object() : value;
 }
 
 void check_all_taken(const nb::dict& options, const char* function) {
@@ -102,15 +99,15 @@ void check_all_taken(const nb::dict& options, const char* function) {
   }
 }
 
-Where take_where(const nb::dict& options) {
-  Where where;
-  if (const nb::object value = take_option(options, "threads"); !value.is_none()) {
+Execution take_where(const nb::dict& options) {
+  Execution where = {.kernel = "auto", .threads = 0, .device = "cpu"};
+  if (const nb::object value = take_option(options, "threads")) {
     where.threads = threads_of(value);
   }
-  if (const nb::object value = take_option(options, "device"); !value.is_none()) {
+  if (const nb::object value = take_option(options, "device")) {
     where.device = string_of(value, "device");
   }
-  if (const nb::object value = take_option(options, "kernel"); !value.is_none()) {
+  if (const nb::object value = take_option(options, "kernel")) {
     where.kernel = string_of(value, "kernel");
   }
   return where;
@@ -144,50 +141,56 @@ std::string Secrets::name(const char* plain) const {
 }
 
 Secrets::Secrets(const nb::dict& options, Role role) : role_(role) {
-  const nb::object key = take_option(options, name("key").c_str());
-  const nb::object key_file = take_option(options, name("key_file").c_str());
-  const nb::object passphrase = take_option(options, name("passphrase").c_str());
-  nb::object recipients = nb::none();
-  nb::object recipients_file = nb::none();
-  nb::object identity = nb::none();
-  if (role == Role::open) {
-    identity = take_option(options, "identity");
-  } else {
-    recipients = take_option(options, name("recipients").c_str());
-    recipients_file = take_option(options, name("recipients_file").c_str());
-  }
-  const int given = static_cast<int>(!key.is_none()) + static_cast<int>(!key_file.is_none()) +
-                    static_cast<int>(!passphrase.is_none()) +
-                    static_cast<int>(!identity.is_none()) +
-                    static_cast<int>(!recipients.is_none() || !recipients_file.is_none());
-  if (given != 1) {
+  const auto take = [&](const char* plain) { return take_option(options, name(plain).c_str()); };
+  const bool opens = role == Role::open;
+  const nb::object key = take("key");
+  const nb::object key_file = take("key_file");
+  const nb::object passphrase = take("passphrase");
+  const nb::object identity = opens ? take("identity") : nb::object();
+  const nb::object recipients = opens ? nb::object() : take("recipients");
+  const nb::object recipients_file = opens ? nb::object() : take("recipients_file");
+  const std::array given = {key.is_valid(), key_file.is_valid(), passphrase.is_valid(),
+                            identity.is_valid(),
+                            recipients.is_valid() || recipients_file.is_valid()};
+  if (std::count(given.begin(), given.end(), true) != 1) {
     throw InvalidArgument("pass exactly one of " + name("key") + ", " + name("key_file") + ", " +
-                          name("passphrase") + " and " +
-                          (role == Role::open ? "identity" : name("recipients")));
+                          name("passphrase") + " and " + (opens ? "identity" : name("recipients")));
   }
-  take_format(options, !passphrase.is_none());
-  if (!key.is_none()) take_key(key);
-  if (!key_file.is_none()) take_key_file(key_file);
-  if (!passphrase.is_none()) take_passphrase(passphrase);
-  if (!recipients.is_none()) recipients_.keys = list_of(recipients, name("recipients"), false);
-  if (!recipients_file.is_none()) {
+  take_format(options, passphrase.is_valid());
+  if (key) {
+    const Buffer bytes(key, name("key").c_str());
+    key_ = decode_key(SecretBytes(bytes.bytes()), name("key"), KeyUse::segments, KeyEncoding::raw);
+    take_key(name("key"));
+  }
+  if (key_file) {
+    const std::string path = path_of(key_file);
+    add_secret_file(path, "key_file");
+    {
+      const nb::gil_scoped_release released;
+      key_ = decode_key(read_small(path, max_key_file_bytes), path, KeyUse::segments);
+    }
+    take_key(name("key_file"));
+  }
+  if (passphrase) take_passphrase(passphrase);
+  if (recipients) recipients_.keys = list_of(recipients, name("recipients"), false);
+  if (recipients_file) {
     recipients_.files = list_of(recipients_file, name("recipients_file"), true);
   }
-  if (!identity.is_none()) {
+  if (identity) {
     std::vector<std::string> files = list_of(identity, "identity", true);
     for (const std::string& file : files) add_secret_file(file, "identity");
     identities_.emplace(std::move(files));
     identities_->add_to(known_, "identity");
   }
-  if (key.is_none() && key_file.is_none() && passphrase.is_none()) kind_ = Kind::recipients;
-  if (format_ != Format::paraes && kind_ != Kind::key) {
+  if (!key && !key_file && !passphrase) kdf_ = Kdf::recipients;
+  if (format_ != Format::paraes && kdf_ != Kdf::none) {
     throw InvalidArgument("format: only 'paraes' takes passphrases and recipients");
   }
 }
 
 void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
   // rekey: its files have one format, and what follows belongs to both sides or the new one.
-  if (const nb::object value = take_option(options, "format"); !value.is_none()) {
+  if (const nb::object value = take_option(options, "format")) {
     const std::string format = string_of(value, "format");
     if (format == "c2sp") {
       format_ = Format::c2sp;
@@ -197,7 +200,7 @@ void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
       throw InvalidArgument("format: it is 'paraes', 'c2sp' or 'tink', not '" + format + "'");
     }
   }
-  if (const nb::object value = take_option(options, "context"); !value.is_none()) {
+  if (const nb::object value = take_option(options, "context")) {
     const Buffer context(value, "context");
     if (context.size() > max_context_bytes) {
       throw InvalidArgument("context: it has at most " + std::to_string(max_context_bytes) +
@@ -206,33 +209,33 @@ void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
     context_.assign(context.bytes().begin(), context.bytes().end());
   }
   if (role_ == Role::open) {
-    if (const nb::object value = take_option(options, "max_scrypt_log2n"); !value.is_none()) {
-      max_scrypt_log2n_ = small_number_of(value, "max_scrypt_log2n", 1, highest_scrypt_log2n);
+    if (const nb::object value = take_option(options, "max_scrypt_log2n")) {
+      max_scrypt_log2n_ = number_of(value, "max_scrypt_log2n", 1U, highest_scrypt_log2n);
     }
   } else {
-    if (const nb::object value = take_option(options, "key_bits"); !value.is_none()) {
-      key_bits_ = small_number_of(value, "key_bits", 128, 256);
+    if (const nb::object value = take_option(options, "key_bits")) {
+      key_bits_ = number_of(value, "key_bits", 128U, 256U);
       if (key_bits_ != 128 && key_bits_ != 256) {
         throw InvalidArgument("key_bits: it is 128 or 256, not " + std::to_string(key_bits_));
       }
     }
-    if (const nb::object value = take_option(options, "scrypt_log2n"); !value.is_none()) {
-      scrypt_log2n_ = small_number_of(value, "scrypt_log2n", 1, highest_scrypt_log2n);
+    if (const nb::object value = take_option(options, "scrypt_log2n")) {
+      scrypt_log2n_ = number_of(value, "scrypt_log2n", 1U, highest_scrypt_log2n);
       if (!with_passphrase) throw InvalidArgument("scrypt_log2n goes with " + name("passphrase"));
     }
   }
   if (format_ != Format::tink) {
     for (const char* of_tink : {"segment_size", "tink_hash"}) {
-      if (!take_option(options, of_tink).is_none()) {
+      if (take_option(options, of_tink)) {
         throw InvalidArgument(std::string(of_tink) + " goes with format='tink'");
       }
     }
     return;
   }
-  if (const nb::object value = take_option(options, "segment_size"); !value.is_none()) {
-    tink_.segment_bytes = small_number_of(value, "segment_size", 1, (1U << 31U) - 1);
+  if (const nb::object value = take_option(options, "segment_size")) {
+    tink_.segment_bytes = number_of(value, "segment_size", 1U, (1U << 31U) - 1);
   }
-  if (const nb::object value = take_option(options, "tink_hash"); !value.is_none()) {
+  if (const nb::object value = take_option(options, "tink_hash")) {
     const std::string hash = string_of(value, "tink_hash");
     if (hash != "sha1" && hash != "sha256" && hash != "sha512") {
       throw InvalidArgument("tink_hash: it is 'sha1', 'sha256' or 'sha512', not '" + hash + "'");
@@ -243,15 +246,9 @@ void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
   }
 }
 
-void Secrets::take_key(nb::handle value) {
-  const Buffer key(value, name("key").c_str());
-  key_ = decode_key(SecretBytes(key.bytes()), name("key"), KeyUse::segments, KeyEncoding::raw);
-  known_.add_key(key_.span(), name("key"));
+void Secrets::take_key(const std::string& option) {
+  known_.add_key(key_.span(), option);
   tink_.derived_key_bytes = key_.size();
-  check_key_bits();
-}
-
-void Secrets::check_key_bits() const {
   if (key_bits_ != 0 && key_bits_ != 8 * key_.size()) {
     throw InvalidArgument("key_bits: " + std::to_string(key_bits_) +
                           " contradicts the key, which is for AES-" +
@@ -259,20 +256,8 @@ void Secrets::check_key_bits() const {
   }
 }
 
-void Secrets::take_key_file(nb::handle value) {
-  const std::string path = path_of(value);
-  add_secret_file(path, "key_file");
-  {
-    const nb::gil_scoped_release released;
-    key_ = decode_key(read_small(path, max_key_file_bytes), path, KeyUse::segments);
-  }
-  known_.add_key(key_.span(), name("key_file"));
-  tink_.derived_key_bytes = key_.size();
-  check_key_bits();
-}
-
 void Secrets::take_passphrase(nb::handle value) {
-  kind_ = Kind::passphrase;
+  kdf_ = Kdf::scrypt;
   passphrase_ = secret_bytes(value, name("passphrase"));
   if (passphrase_.empty()) throw InvalidArgument(name("passphrase") + ": it is empty");
   known_.add_passphrase(passphrase_.span(), name("passphrase"));
@@ -346,15 +331,15 @@ Message::Parts Secrets::new_message() const {
   if (format_ == Format::c2sp) return new_c2sp_message(key_.span(), context_);
   if (format_ == Format::tink) return new_tink_message(tink_, key_.span(), context_);
   const unsigned bits = key_bits_ == 128 ? 128 : 256;
-  switch (kind_) {
-    case Kind::key:
+  switch (kdf_) {
+    case Kdf::none:
       break;
-    case Kind::passphrase: {
+    case Kdf::scrypt: {
       const Preface preface = Preface::for_passphrase(bits, scrypt_log2n_);
       return new_paraes_message(preface, scrypt_input_key(preface, passphrase_.span()).span(),
                                 context_);
     }
-    case Kind::recipients: {
+    case Kdf::recipients: {
       SecretBytes input_key(bits / 8);
       random_bytes(input_key.span());
       std::vector<std::uint8_t> made;
@@ -373,10 +358,7 @@ std::vector<std::uint8_t> Secrets::header_for_recipients(const Opened& old) cons
 
 // The header never chooses between secrets: whoever can replace a file could choose, too.
 void Secrets::check_kind(const Preface& preface) const {
-  const Kdf given = kind_ == Kind::key          ? Kdf::none
-                    : kind_ == Kind::passphrase ? Kdf::scrypt
-                                                : Kdf::recipients;
-  if (preface.kdf == given) return;
+  if (preface.kdf == kdf_) return;
   throw InvalidArgument(std::string("the data was encrypted ") + needed(preface.kdf));
 }
 

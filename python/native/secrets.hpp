@@ -31,7 +31,7 @@ class Secrets {
   // has taken is a TypeError of check_all_taken. Needs the GIL; copies every value.
   Secrets(const nb::dict& options, Role role);
 
-  [[nodiscard]] bool to_recipients() const noexcept { return kind_ == Kind::recipients; }
+  [[nodiscard]] bool to_recipients() const noexcept { return kdf_ == Kdf::recipients; }
 
   // The following do not need the GIL, and may take long: scrypt runs, or age, which may ask for
   // something. Any number of threads.
@@ -58,14 +58,10 @@ class Secrets {
   void cancel() const noexcept;
 
  private:
-  enum class Kind { key, passphrase, recipients };
-
   [[nodiscard]] std::string name(const char* plain) const;
-  void take_key(nb::handle value);
-  void take_key_file(nb::handle value);
+  void take_key(const std::string& option);
   void take_passphrase(nb::handle value);
   void take_format(const nb::dict& options, bool with_passphrase);
-  void check_key_bits() const;
   void add_secret_file(const std::string& path, const char* option);
   void check_kind(const Preface& preface) const;
   [[nodiscard]] Preface wrap(Bytes input_key, std::vector<std::uint8_t>& wrap) const;
@@ -77,7 +73,7 @@ class Secrets {
   };
 
   Role role_;
-  Kind kind_ = Kind::key;
+  Kdf kdf_ = Kdf::none;  // of the secret that is given
   Format format_ = Format::paraes;
   TinkParameters tink_;
   unsigned key_bits_ = 0;  // 0: not given
@@ -98,7 +94,7 @@ class Secrets {
 // Raises TypeError if `options` still has a name: no such argument exists.
 void check_all_taken(const nb::dict& options, const char* function);
 
-// Removes `name` from `options` and returns its value; none() if it is not there.
+// Removes `name` from `options` and returns its value; nothing if it is not there or None.
 [[nodiscard]] nb::object take_option(const nb::dict& options, const char* name);
 
 // The value of an argument that is a str. Throws TypeError if it is none, and InvalidArgument if
@@ -118,7 +114,7 @@ class ForgottenOptions {
 };
 
 // threads, device, kernel.
-[[nodiscard]] Where take_where(const nb::dict& options);
+[[nodiscard]] Execution take_where(const nb::dict& options);
 
 // The keyword arguments of a call: where it computes, and its secrets. They are forgotten when it
 // ends. Throws TypeError, which names the function, if there is an argument that nobody takes.
@@ -129,7 +125,7 @@ struct Call {
   }
 
   ForgottenOptions forgotten;
-  Where where;
+  Execution where;
   DeviceUse use;
   Secrets secrets;
 };

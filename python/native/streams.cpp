@@ -3,45 +3,6 @@
 #include <cstring>
 
 namespace paraes::python {
-namespace {
-
-// Fills `buffer` with what file.readinto or file.read gives, and returns how many bytes came: fewer
-// only at the end. Needs the GIL.
-std::size_t read_file(const nb::object& file, LentMemory& memory, MutableBytes buffer) {
-  constexpr std::size_t most_at_once = std::size_t{1} << 20;
-  std::size_t done = 0;
-  const bool reads_into = nb::hasattr(file, "readinto");
-  while (done < buffer.size()) {
-    const MutableBytes rest = buffer.subspan(done, std::min(buffer.size() - done, most_at_once));
-    std::size_t n = 0;
-    if (reads_into) {
-      const nb::object view = memory.lend(rest.size());
-      // As long as this exists, nobody can make the memory smaller.
-      const Buffer held(memory.owner(), "the memory of readinto()");
-      const nb::object read = file.attr("readinto")(view);
-      if (read.is_none()) {
-        throw IoError("the file object has no data now: it must block until there is some", EAGAIN);
-      }
-      n = static_cast<std::size_t>(number_returned(read, "readinto"));
-      if (n > rest.size()) throw IoError("the file object says that it read too much", EIO);
-      std::copy_n(held.bytes().begin(), n, rest.begin());
-    } else {
-      const nb::object read = file.attr("read")(rest.size());
-      if (read.is_none()) {
-        throw IoError("the file object has no data now: it must block until there is some", EAGAIN);
-      }
-      const Buffer bytes(read, "read()");
-      n = bytes.size();
-      if (n > rest.size()) throw IoError("the file object returned too much", EIO);
-      std::copy(bytes.bytes().begin(), bytes.bytes().end(), rest.begin());
-    }
-    if (n == 0) break;
-    done += n;
-  }
-  return done;
-}
-
-}  // namespace
 
 std::uint64_t number_returned(nb::handle value, const char* method) {
   const auto refuse = [&](const std::string& what) {
@@ -77,18 +38,53 @@ nb::object LentMemory::lend(std::size_t bytes) {
   return view;
 }
 
-FileObjectSource::FileObjectSource(nb::object file)
-    : file_(std::move(file)), name_(nb::repr(file_).c_str()) {
-  begin_ = number_returned(file_.attr("tell")(), "tell");
-  const std::uint64_t end = number_returned(file_.attr("seek")(0, 2), "seek");
-  file_.attr("seek")(begin_);
-  size_ = end - std::min(begin_, end);
-}
-
-FileObjectSource::~FileObjectSource() {
+FileObject::~FileObject() {
   const nb::gil_scoped_acquire held;
   memory_ = {};
   file_.reset();
+}
+
+std::size_t FileObject::read(MutableBytes buffer) {
+  constexpr std::size_t most_at_once = std::size_t{1} << 20;
+  std::size_t done = 0;
+  const bool reads_into = nb::hasattr(file_, "readinto");
+  while (done < buffer.size()) {
+    const MutableBytes rest = buffer.subspan(done, std::min(buffer.size() - done, most_at_once));
+    std::size_t n = 0;
+    if (reads_into) {
+      const nb::object view = memory_.lend(rest.size());
+      // As long as this exists, nobody can make the memory smaller.
+      const Buffer held(memory_.owner(), "the memory of readinto()");
+      const nb::object read = file_.attr("readinto")(view);
+      if (read.is_none()) {
+        throw IoError("the file object has no data now: it must block until there is some", EAGAIN);
+      }
+      n = static_cast<std::size_t>(number_returned(read, "readinto"));
+      if (n > rest.size()) throw IoError("the file object says that it read too much", EIO);
+      std::copy_n(held.bytes().begin(), n, rest.begin());
+    } else {
+      const nb::object read = file_.attr("read")(rest.size());
+      if (read.is_none()) {
+        throw IoError("the file object has no data now: it must block until there is some", EAGAIN);
+      }
+      const Buffer bytes(read, "read()");
+      n = bytes.size();
+      if (n > rest.size()) throw IoError("the file object returned too much", EIO);
+      std::copy(bytes.bytes().begin(), bytes.bytes().end(), rest.begin());
+    }
+    if (n == 0) break;
+    done += n;
+  }
+  return done;
+}
+
+FileObjectSource::FileObjectSource(nb::object file)
+    : file_(std::move(file)), name_(nb::repr(file_.get()).c_str()) {
+  const nb::object& object = file_.get();
+  begin_ = number_returned(object.attr("tell")(), "tell");
+  const std::uint64_t end = number_returned(object.attr("seek")(0, 2), "seek");
+  object.attr("seek")(begin_);
+  size_ = end - std::min(begin_, end);
 }
 
 std::size_t FileObjectSource::read(MutableBytes buffer) {
@@ -100,19 +96,8 @@ std::size_t FileObjectSource::read(MutableBytes buffer) {
 std::size_t FileObjectSource::read_at(std::uint64_t offset, MutableBytes buffer) const {
   const std::lock_guard lock(mutex_);
   const nb::gil_scoped_acquire held;
-  file_.attr("seek")(begin_ + offset);
-  return read_file(file_, memory_, buffer);
-}
-
-StreamObjectSource::~StreamObjectSource() {
-  const nb::gil_scoped_acquire held;
-  memory_ = {};
-  file_.reset();
-}
-
-std::size_t StreamObjectSource::read(MutableBytes buffer) {
-  const nb::gil_scoped_acquire held;
-  return read_file(file_, memory_, buffer);
+  file_.get().attr("seek")(begin_ + offset);
+  return file_.read(buffer);
 }
 
 }  // namespace paraes::python

@@ -28,6 +28,24 @@ class LentMemory {
   nb::object memory_;  // a bytearray
 };
 
+// A binary file object. All but the destructor need the GIL.
+class FileObject {
+ public:
+  explicit FileObject(nb::object file) : file_(std::move(file)) {}
+  ~FileObject();
+  FileObject(const FileObject&) = delete;
+  FileObject& operator=(const FileObject&) = delete;
+
+  [[nodiscard]] const nb::object& get() const noexcept { return file_; }
+  // Fills `buffer` with what file.readinto or file.read gives, and returns how many bytes came:
+  // fewer only at the end.
+  [[nodiscard]] std::size_t read(MutableBytes buffer);
+
+ private:
+  nb::object file_;
+  LentMemory memory_;
+};
+
 // Bytes that stay where they are.
 class MemorySource final : public PositionalSource {
  public:
@@ -62,9 +80,6 @@ class FileObjectSource final : public PositionalSource {
  public:
   // Needs the GIL.
   explicit FileObjectSource(nb::object file);
-  ~FileObjectSource() override;
-  FileObjectSource(const FileObjectSource&) = delete;
-  FileObjectSource& operator=(const FileObjectSource&) = delete;
 
   std::size_t read(MutableBytes buffer) override;
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return size_ - at_; }
@@ -74,8 +89,7 @@ class FileObjectSource final : public PositionalSource {
 
  private:
   mutable std::mutex mutex_;
-  mutable LentMemory memory_;
-  nb::object file_;
+  mutable FileObject file_;
   std::uint64_t begin_ = 0;
   std::uint64_t size_ = 0;
   std::uint64_t at_ = 0;
@@ -86,16 +100,15 @@ class FileObjectSource final : public PositionalSource {
 class StreamObjectSource final : public Source {
  public:
   explicit StreamObjectSource(nb::object file) : file_(std::move(file)) {}
-  ~StreamObjectSource() override;
-  StreamObjectSource(const StreamObjectSource&) = delete;
-  StreamObjectSource& operator=(const StreamObjectSource&) = delete;
 
-  std::size_t read(MutableBytes buffer) override;
+  std::size_t read(MutableBytes buffer) override {
+    const nb::gil_scoped_acquire held;
+    return file_.read(buffer);
+  }
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return std::nullopt; }
 
  private:
-  nb::object file_;
-  LentMemory memory_;
+  FileObject file_;
 };
 
 }  // namespace paraes::python

@@ -25,7 +25,7 @@ class Cancelled : public Error {
 
 class Task {
  public:
-  // progress: called with the bytes done and the total, or None. It runs in the caller's thread,
+  // progress: called with the bytes done and the total, or nothing. It runs in the caller's thread,
   // about ten times a second and once at the end; an exception of it cancels the work.
   explicit Task(nb::object progress) : progress_(std::move(progress)) {}
 
@@ -97,7 +97,7 @@ class Task {
 
   // Reports the end. An exception is the caller's.
   void call_progress() {
-    if (progress_.is_none()) return;
+    if (!progress_) return;
     const std::uint64_t total = total_.load(std::memory_order_relaxed);
     progress_(done_.load(std::memory_order_relaxed),
               total == unknown ? nb::none() : nb::object(nb::int_(total)));
