@@ -281,10 +281,6 @@ void bind_where(nb::class_<T>& made) {
                    "The most threads that a call uses; limit_threads() may allow fewer.");
 }
 
-// To be called in a child after os.fork(): it works on one thread from then on, unless it calls
-// limit_threads(). Threads of the parent do not exist in it.
-void after_fork_in_child() noexcept;
-
 // Raises the Python exception `name` of paraes.exceptions.
 [[noreturn]] void raise(const char* name, const std::string& text);
 
@@ -294,5 +290,6 @@ void bind_ciphers(nb::module_& m);
 void bind_cobblestone(nb::module_& m);
 void bind_messages(nb::module_& m);
 void bind_files(nb::module_& m);
+void bind_writer(nb::module_& m);
 
 }  // namespace paraes::python

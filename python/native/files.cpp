@@ -4,17 +4,143 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <exception>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "python/native/places.hpp"
 #include "python/native/secrets.hpp"
-#include "python/native/task.hpp"
 
 namespace paraes::python {
 namespace {
+
+// Ends the work: its progress function throws it.
+class Cancelled : public Error {
+ public:
+  Cancelled() : Error("cancelled") {}
+};
+
+// Runs work in a thread of its own, while the caller's thread handles signals and reports progress.
+class Task {
+ public:
+  // progress: called with the bytes done and the total, or nothing. It runs in the caller's thread,
+  // about ten times a second and once at the end; an exception of it cancels the work.
+  explicit Task(nb::object progress) : progress_(std::move(progress)) {}
+
+  // For the work: called with the number of bytes done so far.
+  void report(std::uint64_t done) {
+    done_.store(done, std::memory_order_relaxed);
+    if (cancelled_.load(std::memory_order_relaxed)) throw Cancelled();
+  }
+  void set_total(std::uint64_t bytes) { total_.store(bytes, std::memory_order_relaxed); }
+
+  // Called when the work is cancelled, by the caller's thread and without the GIL.
+  std::function<void()> on_cancel;
+
+  // Needs the GIL, which `work` does not have. Rethrows what it throws.
+  void run(const std::function<void()>& work) {
+    std::exception_ptr error;
+    bool ended = false;
+    std::mutex mutex;
+    std::condition_variable changed;
+    const auto body = [&] {
+      std::exception_ptr thrown;
+      try {
+        work();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      error = thrown;
+      ended = true;
+      changed.notify_all();
+    };
+    std::optional<nb::python_error> python_error;
+    {
+      std::optional<nb::gil_scoped_release> released(std::in_place);
+      std::optional<std::thread> thread;
+      try {
+        const BlockedSignals blocked;
+        thread.emplace(body);
+      } catch (const std::system_error&) {
+        body();  // the system has no more threads
+      }
+      std::unique_lock lock(mutex);
+      while (!ended) {
+        changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return ended; });
+        if (ended || python_error) continue;
+        lock.unlock();
+        released.reset();
+        try {
+          if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+          call_progress();
+        } catch (nb::python_error& caught) {
+          python_error.emplace(std::move(caught));
+        }
+        released.emplace();
+        if (python_error) {
+          cancelled_ = true;
+          if (on_cancel) on_cancel();
+        }
+        lock.lock();
+      }
+      lock.unlock();
+      if (thread) thread->join();
+    }
+    // Work that came to its end has been done, even if it should have been cancelled.
+    if (python_error && error) throw nb::python_error(std::move(*python_error));
+    if (error) std::rethrow_exception(error);
+    if (python_error) throw nb::python_error(std::move(*python_error));
+  }
+
+  // Reports the end. An exception is the caller's.
+  void call_progress() {
+    if (!progress_) return;
+    const std::uint64_t total = total_.load(std::memory_order_relaxed);
+    progress_(done_.load(std::memory_order_relaxed),
+              total == unknown ? nb::none() : nb::object(nb::int_(total)));
+  }
+
+ private:
+  // The program's own threads handle its signals.
+  class BlockedSignals {
+   public:
+    BlockedSignals() {
+      sigset_t all;
+      sigfillset(&all);
+      for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
+        sigdelset(&all, fault);
+      }
+      blocked_ = pthread_sigmask(SIG_SETMASK, &all, &before_) == 0;
+    }
+    ~BlockedSignals() {
+      if (blocked_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    BlockedSignals(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+   private:
+    sigset_t before_ = {};
+    bool blocked_ = false;
+  };
+
+  static constexpr std::uint64_t unknown = UINT64_MAX;
+
+  nb::object progress_;
+  std::atomic<std::uint64_t> done_ = 0;
+  std::atomic<std::uint64_t> total_ = unknown;
+  std::atomic<bool> cancelled_ = false;
+};
 
 // See paraes.files.FileResult.
 using Result =
@@ -80,9 +206,12 @@ FileSource regular_source(OpenedFile& file) {
 
 constexpr std::string_view suffix = ".paes";
 
+enum class Work { encrypt, decrypt, verify };
+
 // The output that is meant if none is given.
-std::string default_output(const std::string& input, Direction direction) {
-  if (direction == Direction::encrypt) return input + std::string(suffix);
+std::string default_output(const std::string& input, Work work) {
+  if (work == Work::encrypt) return input + std::string(suffix);
+  if (work == Work::verify) return input;
   const std::string name = file_name_of(input);
   if (name.size() > suffix.size() && name.ends_with(suffix)) {
     return input.substr(0, input.size() - suffix.size());
@@ -92,26 +221,18 @@ std::string default_output(const std::string& input, Direction direction) {
                         "target");
 }
 
-// Authenticates a whole file, and writes its plaintext to `sink` if there is one.
-std::uint64_t open_file(FileCall& call, FileSource& source, std::unique_ptr<Message>& message,
-                        Sink* sink) {
-  message = std::make_unique<Message>(call.secrets.open_header(source).parts, call.where);
-  call.task.set_total(message->layout().extent_of(source.size()).plain_bytes);
-  OpenOptions open;
-  static_cast<TransferOptions&>(open) = call.transfer();
-  return open_message(source, *message, sink, open).plain_bytes;
-}
-
-template <Direction direction>
-Result crypt_file(nb::handle source_path, nb::handle target_path, bool overwrite,
-                  const Options& options) {
+template <Work work>
+Result process_file(nb::handle source_path, nb::handle target_path, bool overwrite,
+                    const Options& options) {
   const ForgottenOptions forgotten(options);
-  constexpr bool encrypts = direction == Direction::encrypt;
+  constexpr bool encrypts = work == Work::encrypt;
   FileCall call(options, encrypts ? Role::seal : Role::open);
-  check_all_taken(options, encrypts ? "encrypt_file" : "decrypt_file");
+  check_all_taken(options, encrypts                ? "encrypt_file"
+                           : work == Work::decrypt ? "decrypt_file"
+                                                   : "verify_file");
   const std::string path = path_of(source_path);
   const std::string target =
-      target_path.is_none() ? default_output(path, direction) : path_of(target_path);
+      target_path.is_none() ? default_output(path, work) : path_of(target_path);
   std::unique_ptr<Message> message;
   std::uint64_t bytes = 0;
   call.task.run([&] {
@@ -128,29 +249,17 @@ Result crypt_file(nb::handle source_path, nb::handle target_path, bool overwrite
       return;
     }
     blaming_changes(source, [&] {
-      auto sink = create(target, call.secrets, output);
-      bytes = open_file(call, source, message, sink.get());
-      commit(*sink, target, call.secrets, output);
+      const auto sink = work == Work::verify ? nullptr : create(target, call.secrets, output);
+      message = std::make_unique<Message>(call.secrets.open_header(source).parts, call.where);
+      call.task.set_total(message->layout().extent_of(source.size()).plain_bytes);
+      OpenOptions open;
+      static_cast<TransferOptions&>(open) = call.transfer();
+      bytes = open_message(source, *message, sink.get(), open).plain_bytes;
+      if (sink) commit(*sink, target, call.secrets, output);
     });
   });
   call.task.call_progress();
   return result_of(target, bytes, &message->cipher());
-}
-
-Result verify_file(nb::handle source_path, const Options& options) {
-  const ForgottenOptions forgotten(options);
-  FileCall call(options, Role::open);
-  check_all_taken(options, "verify_file");
-  const std::string path = path_of(source_path);
-  std::unique_ptr<Message> message;
-  std::uint64_t bytes = 0;
-  call.task.run([&] {
-    OpenedFile input = open_for_reading(path, call.secrets, false);
-    FileSource source = regular_source(input);
-    blaming_changes(source, [&] { bytes = open_file(call, source, message, nullptr); });
-  });
-  call.task.call_progress();
-  return result_of(path, bytes, &message->cipher());
 }
 
 Result rekey_file(nb::handle file_path, bool new_key, bool verify, const Options& options) {
@@ -223,11 +332,16 @@ Result rekey_file(nb::handle file_path, bool new_key, bool verify, const Options
 }  // namespace
 
 void bind_files(nb::module_& m) {
-  m.def("encrypt_file", crypt_file<Direction::encrypt>, nb::arg("source"), nb::arg("target").none(),
+  m.def("encrypt_file", process_file<Work::encrypt>, nb::arg("source"), nb::arg("target").none(),
         nb::arg("overwrite"), nb::arg("options"));
-  m.def("decrypt_file", crypt_file<Direction::decrypt>, nb::arg("source"), nb::arg("target").none(),
+  m.def("decrypt_file", process_file<Work::decrypt>, nb::arg("source"), nb::arg("target").none(),
         nb::arg("overwrite"), nb::arg("options"));
-  m.def("verify_file", verify_file, nb::arg("source"), nb::arg("options"));
+  m.def(
+      "verify_file",
+      [](nb::handle source, const Options& options) {
+        return process_file<Work::verify>(source, nb::none(), false, options);
+      },
+      nb::arg("source"), nb::arg("options"));
   m.def("rekey_file", rekey_file, nb::arg("file"), nb::arg("new_key"), nb::arg("verify"),
         nb::arg("options"));
 }

@@ -1,10 +1,8 @@
-// Messages in memory (seal, unseal), and the streams that paraes.open returns.
+// Messages in memory (seal, unseal), and the readers that paraes.open returns.
 
 #include <fcntl.h>
-#include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -13,7 +11,6 @@
 #include "python/native/secrets.hpp"
 #include "python/native/segment_stream.hpp"
 #include "python/native/streams.hpp"
-#include "python/native/writer.hpp"
 
 namespace paraes::python {
 namespace {
@@ -190,66 +187,6 @@ class StreamReader {
   bool failed_ = false;  // otherwise
 };
 
-class PlainWriter {
- public:
-  PlainWriter(std::unique_ptr<Writer> writer, std::unique_ptr<Secrets> secrets,
-              const Execution& where)
-      : use_(where), secrets_(std::move(secrets)), writer_(std::move(writer)) {}
-  ~PlainWriter() { turns_.destroy(writer_); }
-
-  std::size_t write(AnyBuffer object) {
-    const Buffer data(object, "data");
-    use_.check();
-    turns_([&] {
-      Writer& writer = open();
-      try {
-        writer.write(data.bytes());
-      } catch (const WrongProcess&) {
-        throw;
-      } catch (...) {
-        writer_.reset();  // nothing is left
-        failed_ = true;
-        throw;
-      }
-    });
-    return data.size();
-  }
-  // Ends the message and commits the file; if that fails, nothing is left.
-  void finish() {
-    use_.check();
-    turns_([&] {
-      if (failed_) throw Error("an earlier write failed: there is no output");
-      const std::unique_ptr<Writer> writer = std::move(writer_);
-      if (writer) writer->finish();
-    });
-  }
-  void abort() {
-    if (turns_.was_interrupted()) return;  // the destructor leaves it alone
-    turns_([&] { writer_.reset(); });
-  }
-  // Whether there is something to end that this process has begun.
-  [[nodiscard]] bool is_pending() {
-    return !turns_.was_interrupted() && turns_([&] { return writer_ && writer_->is_ours(); });
-  }
-
- private:
-  [[nodiscard]] Writer& open() const {
-    if (!writer_) throw InvalidArgument("I/O operation on closed file");
-    return *writer_;
-  }
-
-  Turns turns_;
-  DeviceUse use_;
-  std::unique_ptr<Secrets> secrets_;  // the writer's commit uses them
-  std::unique_ptr<Writer> writer_;
-  bool failed_ = false;
-};
-
-bool is_path(nb::handle object) {
-  return PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) ||
-         nb::hasattr(object, "__fspath__");
-}
-
 // A descriptor of its own for a file object that is nothing but a file, at its start; none for
 // others, such as a gzip.GzipFile, which has the descriptor of something else.
 std::optional<OpenedFile> plain_file(const nb::object& file) {
@@ -322,74 +259,6 @@ nb::object open_reader(nb::object file, const Options& options) {
                 : nb::cast(stream.release(), nb::rv_policy::take_ownership);
 }
 
-// How many of `bytes` bytes a file object has written, by what its write() returned. A raw file
-// (io.RawIOBase) may write fewer. Any other object writes all or throws; but if it says that it
-// wrote fewer, the rest is written again.
-std::size_t written_bytes(nb::handle returned, std::size_t bytes, bool is_raw) {
-  if (is_raw && returned.is_none()) {
-    throw IoError("the file object takes no data now: it must block until it does", EAGAIN);
-  }
-  std::size_t written = bytes;
-  const bool is_size = nb::try_cast(returned, written) && written <= bytes;
-  if (is_raw && !is_size) {
-    throw IoError("the file object says that it wrote another number of bytes than it was given",
-                  EIO);
-  }
-  if (is_size && written == 0 && bytes != 0) throw IoError("the file object took no data", EAGAIN);
-  return is_size ? written : bytes;
-}
-
-std::unique_ptr<PlainWriter> open_writer(nb::object file, bool exclusive, const Options& options) {
-  const ForgottenOptions forgotten(options);
-  const Execution where = take_where(options);
-  const DeviceUse use(where);
-  auto secrets = std::make_unique<Secrets>(options, Role::seal);
-  check_all_taken(options, "open");
-  std::unique_ptr<Writer> writer;
-  if (is_path(file)) {
-    const std::string path = path_of(file);
-    const nb::gil_scoped_release released;
-    const OutputOptions output = {.overwrite = !exclusive, .keep_mode = true, .input = nullptr};
-    auto sink = create(path, *secrets, output);
-    writer = std::make_unique<Writer>(
-        std::move(sink),
-        [path, kept = secrets.get(), output](FileSink& complete) {
-          commit(complete, path, *kept, output);
-        },
-        Message(secrets->new_message(), where), where.threads);
-  } else if (nb::hasattr(file, "write")) {
-    const bool is_raw = nb::isinstance(file, nb::module_::import_("io").attr("RawIOBase"));
-    // Deletes the reference with the GIL.
-    const std::shared_ptr<nb::object> target(new nb::object(file), [](nb::object* held) {
-      const nb::gil_scoped_acquire acquired;
-      delete held;
-    });
-    const nb::gil_scoped_release released;
-    writer = std::make_unique<Writer>(
-        [target, is_raw](MutableBytes data) {
-          const nb::gil_scoped_acquire held;
-          // bytes, because the file object may keep a view: asyncio's transports do.
-          NewBytes copy(data.size());
-          std::copy(data.begin(), data.end(), copy.span().begin());
-          const nb::object bytes = copy.take();
-          nb::object rest = nb::steal(PyMemoryView_FromObject(bytes.ptr()));
-          if (!rest.is_valid()) nb::raise_python_error();
-          std::size_t left = data.size();
-          while (left != 0) {
-            const std::size_t n = written_bytes(target->attr("write")(rest), left, is_raw);
-            left -= n;
-            rest = nb::steal(PySequence_GetSlice(rest.ptr(), static_cast<Py_ssize_t>(n),
-                                                 static_cast<Py_ssize_t>(n + left)));
-            if (!rest.is_valid()) nb::raise_python_error();
-          }
-        },
-        Message(secrets->new_message(), where), where.threads);
-  } else {
-    throw nb::type_error("file: a path or a binary file object is required");
-  }
-  return std::make_unique<PlainWriter>(std::move(writer), std::move(secrets), where);
-}
-
 }  // namespace
 
 void bind_messages(nb::module_& m) {
@@ -403,15 +272,9 @@ void bind_messages(nb::module_& m) {
   nb::class_<StreamReader>(m, "StreamReader", "A message that is read in order.")
       .def("readinto", &StreamReader::readinto, nb::arg("buffer"))
       .def("close", &StreamReader::close);
-  nb::class_<PlainWriter>(m, "PlainWriter", "A message that is being written.")
-      .def("write", &PlainWriter::write, nb::arg("data"))
-      .def("finish", &PlainWriter::finish)
-      .def("abort", &PlainWriter::abort)
-      .def("is_pending", &PlainWriter::is_pending);
   m.def("open_reader", open_reader, nb::arg("file"), nb::arg("options"),
         nb::sig("def open_reader(file: object, options: dict[str, object]) "
                 "-> PlainReader | StreamReader"));
-  m.def("open_writer", open_writer, nb::arg("file"), nb::arg("exclusive"), nb::arg("options"));
 }
 
 }  // namespace paraes::python

@@ -22,6 +22,13 @@ std::atomic<bool> gpu_is_lost = false;  // it was used before the fork
       "start processes with multiprocessing.set_start_method('spawn')");
 }
 
+// To be called in a child after os.fork(): it works on one thread from then on, unless it calls
+// limit_threads(). Threads of the parent do not exist in it.
+void after_fork_in_child() noexcept {
+  if (gpu_was_used) gpu_is_lost = true;
+  limit_threads(1);
+}
+
 }  // namespace
 
 void Buffer::refuse(nb::handle object, const char* name, Access access) {
@@ -67,11 +74,6 @@ void NewBytes::request_huge_pages() const noexcept {
   const std::size_t before = (system::huge_page - address % system::huge_page) % system::huge_page;
   const std::size_t bytes = (size_ - before) / system::huge_page * system::huge_page;
   system::request_huge_pages(data_ + before, bytes);
-}
-
-void after_fork_in_child() noexcept {
-  if (gpu_was_used) gpu_is_lost = true;
-  limit_threads(1);
 }
 
 DeviceUse::DeviceUse(const Execution& where)
@@ -134,6 +136,7 @@ NB_MODULE(_native, m) {
   bind_ciphers(m);
   bind_cobblestone(m);
   bind_messages(m);
+  bind_writer(m);
   bind_files(m);
   m.def(
       "limit_threads",
@@ -145,8 +148,5 @@ NB_MODULE(_native, m) {
       "After os.fork() and in the processes of multiprocessing that it starts, the limit is 1.");
   m.def(
       "thread_limit", [] { return paraes::thread_limit(); }, "The limit; 0 if there is none.");
-  m.def(
-      "available_cores", [] { return paraes::available_cores(); },
-      "Processors that this process may run on.");
-  m.def("after_fork_in_child", [] { after_fork_in_child(); });
+  m.def("after_fork_in_child", after_fork_in_child);
 }

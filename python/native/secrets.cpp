@@ -46,6 +46,24 @@ std::string_view utf8_of(nb::handle text, const std::string& name) {
   return {utf8, static_cast<std::size_t>(size)};
 }
 
+// The value of an argument that is a str. Throws TypeError if it is none, and InvalidArgument if
+// UTF-8 cannot encode it.
+std::string string_of(nb::handle value, const char* name) {
+  if (PyUnicode_Check(value.ptr())) return std::string(utf8_of(value, name));
+  throw nb::type_error(
+      (std::string(name) + ": it is a str, not '" + nb::inst_name(value).c_str() + "'").c_str());
+}
+
+// `text` as bytes; a str is UTF-8.
+SecretBytes secret_bytes(nb::handle text, const std::string& name) {
+  if (PyUnicode_Check(text.ptr())) {
+    const std::string_view utf8 = utf8_of(text, name);
+    return SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(utf8.data()), utf8.size()));
+  }
+  const Buffer buffer(text, name.c_str());
+  return SecretBytes(buffer.bytes());
+}
+
 std::vector<std::string> list_of(nb::handle value, const std::string& name, bool paths) {
   std::vector<std::string> found;
   const auto add = [&](nb::handle item) {
@@ -57,8 +75,7 @@ std::vector<std::string> list_of(nb::handle value, const std::string& name, bool
       throw nb::type_error((name + ": a recipient is a str, such as 'age1...'").c_str());
     }
   };
-  if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()) ||
-      nb::hasattr(value, "__fspath__")) {
+  if (is_path(value)) {
     add(value);
   } else {
     for (const nb::handle item : value) add(item);
@@ -113,10 +130,9 @@ Execution take_where(const nb::dict& options) {
   return where;
 }
 
-std::string string_of(nb::handle value, const char* name) {
-  if (PyUnicode_Check(value.ptr())) return std::string(utf8_of(value, name));
-  throw nb::type_error(
-      (std::string(name) + ": it is a str, not '" + nb::inst_name(value).c_str() + "'").c_str());
+bool is_path(nb::handle object) {
+  return PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) ||
+         nb::hasattr(object, "__fspath__");
 }
 
 std::string path_of(nb::handle object) {
@@ -125,15 +141,6 @@ std::string path_of(nb::handle object) {
   if (PyUnicode_FSConverter(object.ptr(), &encoded) == 0) nb::raise_python_error();
   const nb::object owner = nb::steal(encoded);
   return PyBytes_AsString(encoded);
-}
-
-SecretBytes secret_bytes(nb::handle text, const std::string& name) {
-  if (PyUnicode_Check(text.ptr())) {
-    const std::string_view utf8 = utf8_of(text, name);
-    return SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(utf8.data()), utf8.size()));
-  }
-  const Buffer buffer(text, name.c_str());
-  return SecretBytes(buffer.bytes());
 }
 
 std::string Secrets::name(const char* plain) const {

@@ -97,10 +97,6 @@ void check_all_taken(const nb::dict& options, const char* function);
 // Removes `name` from `options` and returns its value; nothing if it is not there or None.
 [[nodiscard]] nb::object take_option(const nb::dict& options, const char* name);
 
-// The value of an argument that is a str. Throws TypeError if it is none, and InvalidArgument if
-// UTF-8 cannot encode it.
-[[nodiscard]] std::string string_of(nb::handle value, const char* name);
-
 // Empties a dictionary of keyword arguments when it goes: tracebacks show no secrets.
 class ForgottenOptions {
  public:
@@ -130,10 +126,9 @@ struct Call {
   Secrets secrets;
 };
 
-// The path of a str, bytes or os.PathLike.
+// Whether it is a str, bytes or os.PathLike, which name a file.
+[[nodiscard]] bool is_path(nb::handle object);
+// The path that it names.
 [[nodiscard]] std::string path_of(nb::handle object);
-
-// `text` as bytes; a str is UTF-8.
-[[nodiscard]] SecretBytes secret_bytes(nb::handle text, const std::string& name);
 
 }  // namespace paraes::python
