@@ -107,14 +107,14 @@ class FileResult(NamedTuple):
     kernel: str | None
 
 
-def _options(options: Any) -> dict[str, object]:
-    return cast("dict[str, object]", options)
-
-
-def _forget(options: Any) -> None:
-    # The module empties the dictionary, too, unless it refuses an argument before it begins. Then
-    # tracebacks would show the secrets.
-    options.clear()
+def _call(function: Callable[..., Any], *arguments: object, options: Any) -> Any:
+    """Call a function of _native with the options last, and forget these."""
+    try:
+        return function(*arguments, options)
+    finally:
+        # The module empties the dictionary, too, unless it refuses an argument before it begins.
+        # Then tracebacks would show the secrets.
+        options.clear()
 
 
 def encrypt_file(source: Path, target: Path | None = None, *, overwrite: bool = False,
@@ -130,10 +130,7 @@ def encrypt_file(source: Path, target: Path | None = None, *, overwrite: bool = 
     here, and so does KeyboardInterrupt. In the call at the end, when `done` is `total`, the target
     is there already.
     """
-    try:
-        return FileResult(*_native.encrypt_file(source, target, overwrite, _options(options)))
-    finally:
-        _forget(options)
+    return FileResult(*_call(_native.encrypt_file, source, target, overwrite, options=options))
 
 
 def decrypt_file(source: Path, target: Path | None = None, *, overwrite: bool = False,
@@ -146,18 +143,12 @@ def decrypt_file(source: Path, target: Path | None = None, *, overwrite: bool = 
 
     options: see OpenOptions.
     """
-    try:
-        return FileResult(*_native.decrypt_file(source, target, overwrite, _options(options)))
-    finally:
-        _forget(options)
+    return FileResult(*_call(_native.decrypt_file, source, target, overwrite, options=options))
 
 
 def verify_file(source: Path, **options: Unpack[OpenFileOptions]) -> FileResult:
     """Authenticate all of a file and write nothing. Options and errors as in decrypt_file."""
-    try:
-        return FileResult(*_native.verify_file(source, _options(options)))
-    finally:
-        _forget(options)
+    return FileResult(*_call(_native.verify_file, source, options=options))
 
 
 def rekey_file(file: Path, *, new_key: bool = False, verify: bool = False,
@@ -171,26 +162,19 @@ def rekey_file(file: Path, *, new_key: bool = False, verify: bool = False,
     Owner, mode and time are kept; if anything fails, the file stays as it was. progress as in
     encrypt_file.
     """
-    try:
-        return FileResult(*_native.rekey_file(file, new_key, verify, _options(options)))
-    finally:
-        _forget(options)
+    return FileResult(*_call(_native.rekey_file, file, new_key, verify, options=options))
 
 
 def seal(data: Buffer, **options: Unpack[SealOptions]) -> bytes:
     """Return `data` as a message: the bytes that encrypt_file would write."""
-    try:
-        return _native.seal(data, _options(options))
-    finally:
-        _forget(options)
+    sealed: bytes = _call(_native.seal, data, options=options)
+    return sealed
 
 
 def unseal(data: Buffer, **options: Unpack[OpenOptions]) -> bytes:
     """Return the plaintext of a message, all of it authenticated. Errors as in decrypt_file."""
-    try:
-        return _native.unseal(data, _options(options))
-    finally:
-        _forget(options)
+    plain: bytes = _call(_native.unseal, data, options=options)
+    return plain
 
 
 @overload
@@ -225,7 +209,7 @@ def open(file: Path | BinaryIO, mode: str = "rb",
             return EncryptedWriter(file, _native.open_writer(file, mode == "xb", options), mode)
         raise InvalidArgument(f"mode: it is 'rb', 'wb' or 'xb', not {mode!r}")
     finally:
-        _forget(options)
+        options.clear()  # as in _call
 
 
 def _name_of(file: object) -> object:
