@@ -40,25 +40,32 @@ class Machine:
     name: str | None = None  # as --machine names it
 
 
-def find_program(given: str | None, name: str = "paraes", source: str = "--paraes") -> Path:
+def _is_program(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _named_program(given: str | None, source: str, variable: str) -> Path | None:
+    """Return the program that is given, as `source` says in errors, else that of the variable."""
+    wanted = given or os.environ.get(variable)
+    if not wanted:
+        return None
+    if _is_program(Path(wanted)):
+        return Path(wanted).resolve()
+    source = source if given else variable
+    raise LabError(f"{source}: {wanted} is not a program that can be run", USAGE)
+
+
+def find_program(given: str | None, source: str = "--paraes") -> Path:
     """Find the program: `given`, else PARAES_PROGRAM, else the one on PATH.
 
     `source` says in errors who gave it.
     """
-    wanted = given or os.environ.get("PARAES_PROGRAM")
-    if wanted:
-        path = Path(wanted)
-        if path.is_file() and os.access(path, os.X_OK):
-            return path.resolve()
-        source = source if given else "PARAES_PROGRAM"
-        raise LabError(f"{source}: {wanted} is not a program that can be run", USAGE)
-    found = shutil.which(name)
-    if found is None:
-        raise LabError(
-            f"{name} is not on PATH: install it, or name it with --paraes PATH (in a build tree: "
-            "build/release/cli/paraes)"
-        )
-    return Path(found).resolve()
+    if found := _named_program(given, source, "PARAES_PROGRAM") or shutil.which("paraes"):
+        return Path(found).resolve()
+    raise LabError(
+        "paraes is not on PATH: install it, or name it with --paraes PATH (in a build tree: "
+        "build/release/cli/paraes)"
+    )
 
 
 def _call(command: list[str]) -> str:
@@ -89,11 +96,7 @@ def _choose_gpu(
         reason = next((r for r in reasons if r), "no such device")
         raise LabError(f"--device {wanted}: {reason} (available: {', '.join(available)})", USAGE)
     for device in devices:
-        if (
-            device.get("available")
-            and not device.get("same_as")
-            and not is_cpu_device(device)
-        ):
+        if device.get("available") and not device.get("same_as") and not is_cpu_device(device):
             return device, None
     said = [f"{d['id']}: {d['reason']}" for d in devices if d.get("reason")]
     stand_ins = [str(d["id"]) for d in devices if d.get("available") and d.get("id") != "cpu"]
@@ -171,17 +174,12 @@ def find_mpi_program(program: Path, given: str | None) -> Path | None:
     Beside it means in the same folder, or in mpi/ next to cli/ of a build tree. None if there is
     none.
     """
-    wanted = given or os.environ.get("PARAES_MPI_PROGRAM")
+    if named := _named_program(given, "--paraes-mpi", "PARAES_MPI_PROGRAM"):
+        return named
     on_path = shutil.which("paraes-mpi")
     candidates = [program.parent / "paraes-mpi", program.parent.parent / "mpi" / "paraes-mpi"]
     candidates += [Path(on_path)] if on_path else []
-    for path in [Path(wanted)] if wanted else candidates:
-        if path.is_file() and os.access(path, os.X_OK):
-            return path.resolve()
-    if wanted:
-        source = "--paraes-mpi" if given else "PARAES_MPI_PROGRAM"
-        raise LabError(f"{source}: {wanted} is not a program that can be run", USAGE)
-    return None
+    return next((path.resolve() for path in candidates if _is_program(path)), None)
 
 
 def _mpi_of(program: Path) -> str | None:

@@ -41,7 +41,6 @@ class Part:
     file: str | None
     command: list[str]
     report: dict[str, Any]
-    fresh: bool = False
     papers: list[str] = field(default_factory=list)
     process: int = 0
 
@@ -206,7 +205,6 @@ def make(
     command = _command(rest, machine)
     path = folder / part_file(rest, machine, process)
     report = kept(path)
-    fresh = report is None
     if report is None:
         report, complaint = execute(command, path, rest.ranks)
         if complaint:
@@ -215,34 +213,27 @@ def make(
             reason = f"the bench failed: {complaint}"
             device = machine.gpu if rest.on_gpu else "cpu"
             failed = _empty(skipped + rest.skipped(device, reason))
-            return Part(run, None, _named(command, machine), failed, True, process=process)
+            return Part(run, None, _named(command, machine), failed, process=process)
     report = {**report, "skipped": [*report.get("skipped", []), *skipped]}
-    return Part(run, path.name, _named(command, machine), report, fresh, process=process)
+    return Part(run, path.name, _named(command, machine), report, process=process)
 
 
-def _on_machine(run: Run, machine: Machine) -> Run | None:
-    """Return the run without its GPU if the machine has none; None if nothing is left."""
-    return run.without_gpu() if run.on_gpu and machine.gpu is None else run
+def _possible(run: Run, machine: Machine) -> Run | None:
+    """Return what of the run can be measured here: without the GPU if there is none."""
+    rest = run.without_gpu() if run.on_gpu and machine.gpu is None else run
+    return None if rest and rest.ranks > 1 and machine.mpi_reason is not None else rest
 
 
-def is_idle(run: Run, machine: Machine) -> bool:
-    """Tell whether nothing of the run can be measured here."""
-    rest = _on_machine(run, machine)
-    return rest is None or (rest.ranks > 1 and machine.mpi_reason is not None)
-
-
-def rounds(count: int, processes: int) -> list[list[int]]:
-    """Return the order of `count` runs in each round: a round is one process of every run.
+def rounds(count: int, processes: int) -> Iterator[tuple[int, int]]:
+    """Yield every process of `count` runs as (process, run), one process of every run in a round.
 
     So the processes of one run are spread over the whole time. The order changes from round to
     round, so that no run always follows the same other one, and is the same when resumed.
     """
-    orders = []
-    for number in range(processes):
+    for process in range(processes):
         order = list(range(count))
-        random.Random(number).shuffle(order)
-        orders.append(order)
-    return orders
+        random.Random(process).shuffle(order)
+        yield from ((process, index) for index in order)
 
 
 def costs_of(
@@ -254,12 +245,11 @@ def costs_of(
     """
     costs: dict[tuple[int, int], float] = {}
     for index, run in enumerate(runs):
-        if is_idle(run, machine):
+        if (rest := _possible(run, machine)) is None:
             continue
-        rest = _on_machine(run, machine)
         for process in range(processes):
-            there = (folder / part_file(rest or run, machine, process)).is_file()
-            costs[index, process] = 0.0 if there else (rest or run).cost(machine.cores)
+            there = (folder / part_file(rest, machine, process)).is_file()
+            costs[index, process] = 0.0 if there else rest.cost(machine.cores)
     return costs
 
 
@@ -284,18 +274,16 @@ def make_all(
     parts: dict[tuple[int, int], Part] = {}
     done, total = 0.0, sum(costs.values())
     with locked(folder):
-        for process, order in enumerate(rounds(len(listed), processes)):
-            for index in order:
-                run, papers = listed[index]
-                if process > 0 and is_idle(run, machine):
-                    continue
-                cost = costs.get((index, process), 0.0)
-                if progress is not None and cost > 0:
-                    progress(f"{process + 1}/{processes} {run.title(machine.gpu)}", done, total)
-                part = make(run, machine, folder, warn, process)
-                part.papers = papers
-                parts[index, process] = part
-                done += cost
+        for process, index in rounds(len(listed), processes):
+            run, papers = listed[index]
+            if process > 0 and (index, process) not in costs:
+                continue
+            cost = costs.get((index, process), 0.0)
+            if progress is not None and cost > 0:
+                progress(f"{process + 1}/{processes} {run.title(machine.gpu)}", done, total)
+            parts[index, process] = make(run, machine, folder, warn, process)
+            parts[index, process].papers = papers
+            done += cost
     return [parts[key] for key in sorted(parts)]
 
 

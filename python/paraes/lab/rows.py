@@ -153,12 +153,12 @@ class Row(Axes):
             return f"(OpenSSL {self.rival.removeprefix('openssl-evp@')} from a file)"
         return f"({self.rival})" if self.rival else (self.kernel or "?")
 
-    def label(self, threads: bool = True) -> str:
+    def label(self) -> str:
         """Return device, name and number of workers, for legends."""
         parts = [self.name]
         if self.on_gpu:
             parts.insert(0, f"{self.device} (a CPU)" if self.stand_in else str(self.device))
-        elif threads and self.ranks == 1:
+        elif self.ranks == 1:
             by = " by OpenMP" if self.executor == OPENMP else ""
             parts.append(f"· {plural(self.threads, 'thread')}{by}")
         if self.ranks > 1:
@@ -187,11 +187,6 @@ class Report:
     rows: list[Row]
     skipped: list[Skip]
     raw: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """The context of the first report."""
-        return self.contexts[0] if self.contexts else {}
 
     @property
     def valid(self) -> list[Row]:

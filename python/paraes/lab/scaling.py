@@ -56,7 +56,6 @@ class Fit:
     bootstrap interval.
     """
 
-    law: str
     fraction: float
     residual: float
     points: int
@@ -137,7 +136,7 @@ def fit_amdahl(
     if interval and _enough(samples):
         many = _amdahl_terms(workers, np.stack(resampled(samples)))
     ends = percentiles(many[1]) if many else None
-    return AmdahlFit("Amdahl", fraction, residual, points, ends, t1, many)
+    return AmdahlFit(fraction, residual, points, ends, t1, many)
 
 
 def _gustafson_fraction(p: np.ndarray, scaled: np.ndarray) -> np.ndarray:
@@ -173,7 +172,7 @@ def fit_gustafson(
         first, *drawn = resampled([base, *groups])
         many = _gustafson_fraction(p_above, p_above[:, np.newaxis] * first / np.stack(drawn))
         ends = percentiles(many)
-    return Fit("Gustafson", fraction, residual, points, ends)
+    return Fit(fraction, residual, points, ends)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from paraes.lab.analysis.rows import WHO, rates_figure
 from paraes.lab.configurations import group
@@ -34,8 +35,17 @@ def _place_names(report: Report) -> dict[int, str]:
     return names
 
 
-def _named(lines: dict[tuple, tuple[str, dict[int, Row]]]) -> list[tuple[str, list[Row]]]:
-    """Return the lines, the fastest first. Those of one name get the axes in which they differ."""
+def _lines(report: Report, name_of: Callable[[Row], str | None]) -> list[tuple[str, list[Row]]]:
+    """Return the lines of a grouped report, the fastest first; rows without a name are in none.
+
+    Those of one name get the axes in which they differ.
+    """
+    places = _place_names(report)
+    lines: dict[tuple, tuple[str, dict[int, Row]]] = {}
+    for row in report.valid:
+        if (name := name_of(row)) is not None:
+            key = (row.report, *row.axes("bytes", "cache"))
+            lines.setdefault(key, (name + places.get(row.report, ""), {}))[1][row.bytes] = row
     named = []
     for name, by_size in lines.values():
         twins = [rows for other, rows in lines.values() if other == name and rows is not by_size]
@@ -64,22 +74,20 @@ def figure(
     `threads` applies to memory scope on the CPU; the default of 1 compares the kernels themselves.
     """
     report = group(report)
-    rows = [r for r in report.valid if r.direction in (direction, None) and not r.in_place]
     mode = _mode_of(report.valid, mode)
-    places = _place_names(report)
-    lines: dict[tuple, tuple[str, dict[int, Row]]] = {}
-    for row in rows:
+
+    def name_of(row: Row) -> str | None:
         whole = row.scope == "file"
+        if row.direction not in (direction, None) or row.in_place:
+            return None
         if row.is_copy or row.is_ports:
-            continue  # copies and port limits are roofs, not ways to encrypt
+            return None  # copies and port limits are roofs, not ways to encrypt
         if row.keys is not None:
-            continue  # many messages at once: the figure is over the size of a single one
-        if not whole and row.mode not in (mode, None):
-            continue
-        if row.key_bits not in (key_bits, None) and not whole:
-            continue
+            return None  # many messages at once: the figure is over the size of a single one
+        if not whole and (row.mode not in (mode, None) or row.key_bits not in (key_bits, None)):
+            return None
         if not whole and not row.on_gpu and row.threads != (threads or 1):
-            continue
+            return None
         name = row.name
         if whole:
             if row.rival is None:
@@ -94,11 +102,9 @@ def figure(
             )
         if row.ranks > 1:
             name += f", {plural(row.ranks, 'rank')}"
-        if row.executor == OPENMP:
-            name += ", OpenMP"
-        name += places.get(row.report, "")
-        key = (row.report, *row.axes("bytes", "cache"))
-        lines.setdefault(key, (name, {}))[1][row.bytes] = row
+        return name + (", OpenMP" if row.executor == OPENMP else "")
+
+    lines = _lines(report, name_of)
     if not lines:
         raise LabError(
             f"{', '.join(report.sources[:2])}: no rows of {mode or 'any mode'}, {key_bits}-bit "
@@ -112,7 +118,7 @@ def figure(
         title,
         "Throughput in 10⁶ bytes a second over the size of the message, both logarithmic: one line "
         "for each device and kernel, with rivals in parentheses.",
-        _named(lines),
+        lines,
         lambda row: "program" if row.scope == "file" else "measured",
         WHO,
     )
@@ -146,14 +152,12 @@ def files_figure(report: Report, direction: str = "encrypt") -> Figure:
     copies it.
     """
     report = group(report)
-    places = _place_names(report)
-    lines: dict[tuple, tuple[str, dict[int, Row]]] = {}
-    for row in report.valid:
-        if row.scope != "file" or row.direction not in (direction, None) or row.messages > 1:
-            continue
-        key = (row.report, *row.axes("bytes", "cache"))
-        name = _program(row) + places.get(row.report, "")
-        lines.setdefault(key, (name, {}))[1][row.bytes] = row
+
+    def name_of(row: Row) -> str | None:
+        single = row.scope == "file" and row.messages == 1
+        return _program(row) if single and row.direction in (direction, None) else None
+
+    lines = _lines(report, name_of)
     if not lines:
         raise LabError(
             f"{', '.join(report.sources[:2])}: no rows of whole files, {direction}; measure them "
@@ -166,7 +170,7 @@ def files_figure(report: Report, direction: str = "encrypt") -> Figure:
         title,
         "Throughput in 10⁶ bytes a second over the size of the file, both logarithmic: one line "
         "for each program, with the start of its process.",
-        _named(lines),
+        lines,
         # All lines are programs here: only copies need to look different.
         lambda row: "roof" if row.is_copy else "measured",
         "program",

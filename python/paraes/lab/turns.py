@@ -102,23 +102,21 @@ def measure(
         _check_target(folder / f"{entry.name}.json", flags)
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     total = processes * len(entries)
-    turn = 0
     with locked(parts):
-        for process, order in enumerate(rounds(len(entries), processes)):
-            for entry in map(entries.__getitem__, order):
-                path = parts / f"{entry.name}-{process + 1}-{key}.json"
-                report = kept(path)
+        for turn, (process, index) in enumerate(rounds(len(entries), processes)):
+            entry = entries[index]
+            path = parts / f"{entry.name}-{process + 1}-{key}.json"
+            report = kept(path)
+            if report is None:
+                if progress is not None:
+                    progress(f"{process + 1}/{processes} {entry.name}", turn, total)
+                report, complaint = execute([str(entry.program), "bench", *flags], path)
                 if report is None:
-                    if progress is not None:
-                        progress(f"{process + 1}/{processes} {entry.name}", turn, total)
-                    report, complaint = execute([str(entry.program), "bench", *flags], path)
-                    if report is None:
-                        raise LabError(f"{entry.name}: {complaint}")
-                    if complaint:
-                        warn(f"{entry.name}: {complaint}")
-                context = {**report["context"], "executable": executables[entry.name]}
-                runs[entry.name].append({**report, "context": context, "turn": turn})
-                turn += 1
+                    raise LabError(f"{entry.name}: {complaint}")
+                if complaint:
+                    warn(f"{entry.name}: {complaint}")
+            context = {**report["context"], "executable": executables[entry.name]}
+            runs[entry.name].append({**report, "context": context, "turn": turn})
     written = []
     for name in names:
         target = folder / f"{name}.json"
