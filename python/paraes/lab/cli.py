@@ -14,15 +14,17 @@ from paraes.lab import (
     analysis,
     bench,
     bundle,
+    cluster,
     compare,
     drawing,
     export,
     latex,
     reproduce,
+    throughput,
     turns,
 )
 from paraes.lab.discovery import find_program, look_at
-from paraes.lab.document import Document, Figure, Table
+from paraes.lab.document import Document, Table
 from paraes.lab.errors import FAILED, USAGE, LabError
 from paraes.lab.files import make_folder, write_whole
 from paraes.lab.measure import dumps
@@ -277,26 +279,19 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _figure(arguments: argparse.Namespace) -> int:
     report = bench.load_all(arguments.results)
-    figure: Figure
+    direction = arguments.direction
     tables: list[Table] = []
     if arguments.figure == "cluster":
-        from paraes.lab import cluster
-
-        direction = arguments.direction
         model = cluster.constants(
             report, direction, arguments.file_system, arguments.link, arguments.start
         )
         figure = cluster.figure(report, model, arguments.size, direction)
         tables = cluster.tables(model, figure)
     elif arguments.figure == "files":
-        from paraes.lab import throughput
-
-        figure = throughput.files_figure(report, arguments.direction)
+        figure = throughput.files_figure(report, direction)
     else:
-        from paraes.lab import throughput
-
         figure = throughput.figure(
-            report, arguments.mode, arguments.key_bits, arguments.direction, arguments.threads
+            report, arguments.mode, arguments.key_bits, direction, arguments.threads
         )
     kind = arguments.output.suffix.lower().removeprefix(".")
     if kind in ("png", "pdf"):

@@ -53,7 +53,7 @@ def _number(
     least: float,
     most: float,
     *units: str,
-    scale: Callable[[float], float] = lambda number: number,
+    scale: Callable[[float], float] = float,
 ) -> Callable[[str], float]:
     """Return a parser of numbers from `least` to `most`, once scaled; a unit may follow them."""
 
@@ -72,30 +72,12 @@ def _number(
     return parse
 
 
-_share = _number(
-    "a percentage above 0, such as 3%",
-    math.nextafter(0, 1),
-    10,
-    "%",
-    scale=lambda number: number / 100,
-)
-_millimetres = _number("a width from 60 to 1000 mm", 60, 1000, "mm")
-_seconds = _number("a number of seconds from 0 to 86400", 0, 86400)
-_rate = _number(
-    "a rate in GB/s (10⁹ bytes a second), such as 12.5",
-    1e3,
-    1e18,
-    "gb/s",
-    scale=lambda number: number * 1e9,
-)
-_clock = _number(
-    "a clock frequency in GHz, such as 3.7",
-    1e8,
-    1e11,
-    "hz",
-    "g",
-    scale=lambda number: number * 1e9,
-)
+def _hundredth(number: float) -> float:
+    return number / 100
+
+
+def _giga(number: float) -> float:
+    return number * 1e9
 
 
 def _machine_name(text: str) -> str:
@@ -115,14 +97,18 @@ def _ranks(text: str) -> list[int]:
 
 # The name of an argument's value → how it is read. Values of other names are texts.
 _READERS: dict[str, Callable[[str], Any]] = {
-    "GB/S": _rate,
-    "GHZ": _clock,
-    "MM": _millimetres,
+    "GB/S": _number(
+        "a rate in GB/s (10⁹ bytes a second), such as 12.5", 1e3, 1e18, "gb/s", scale=_giga
+    ),
+    "GHZ": _number("a clock frequency in GHz, such as 3.7", 1e8, 1e11, "hz", "g", scale=_giga),
+    "MM": _number("a width from 60 to 1000 mm", 60, 1000, "mm"),
     "N": _positive,
     "N,...": _ranks,
     "NAME": _machine_name,
-    "PERCENT": _share,
-    "S": _seconds,
+    "PERCENT": _number(
+        "a percentage above 0, such as 3%", math.nextafter(0, 1), 10, "%", scale=_hundredth
+    ),
+    "S": _number("a number of seconds from 0 to 86400", 0, 86400),
     "SIZE": _size,
     **dict.fromkeys(("A.json", "B.json", "DIR", "FILE", "RESULTS.json"), Path),
 }

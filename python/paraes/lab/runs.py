@@ -124,13 +124,15 @@ class Run:
 
     def absent(self, reason: str) -> dict[str, Any]:
         """Return the skipped row of an absent GPU, with the axes that the bench lists for one."""
+        return self._skip(reason, device=GPU, threads=0, ranks=1, bytes=0)
+
+    def _skip(self, reason: str, **axes: Any) -> dict[str, Any]:
         row: dict[str, Any] = dict.fromkeys(AXES)
-        row |= {"device": GPU, "threads": 0, "ranks": 1, "bytes": 0, "messages": 1}
-        return row | {"scope": self.scope, "in_place": False, "overlap": False, "reason": reason}
+        row |= {"messages": 1, "scope": self.scope, "in_place": False, "overlap": False}
+        return row | axes | {"reason": reason}
 
     def skipped(self, device: str | None, reason: str) -> list[dict[str, Any]]:
         """Return the skipped rows of this run on `device`, as the bench would list them."""
-        rows = []
         axes = (
             self.kernels,
             self.key_bits,
@@ -138,28 +140,23 @@ class Run:
             self.key_expansions,
             self.group_threads or (None,),
         )
-        for kernel, bits, direction, key_expansion, group_threads in product(*axes):
-            row: dict[str, Any] = dict.fromkeys(AXES)
-            row |= {
-                "device": device,
-                "kernel": kernel,
-                "mode": self.mode,
-                "key_bits": bits,
-                "direction": direction,
-                "bytes": self.size,
-                "threads": 0 if device != "cpu" else self.threads[0],
-                "ranks": self.ranks,
-                "distribution": DISTRIBUTION if self.ranks > 1 else None,
-                "messages": 1,
-                "scope": self.scope,
-                "in_place": False,
-                "key_expansion": key_expansion,
-                "overlap": False,
-                "group_threads": group_threads,
-                "reason": reason,
-            }
-            rows.append(row)
-        return rows
+        return [
+            self._skip(
+                reason,
+                device=device,
+                kernel=kernel,
+                mode=self.mode,
+                key_bits=bits,
+                direction=direction,
+                bytes=self.size,
+                threads=0 if device != "cpu" else self.threads[0],
+                ranks=self.ranks,
+                distribution=DISTRIBUTION if self.ranks > 1 else None,
+                key_expansion=key_expansion,
+                group_threads=group_threads,
+            )
+            for kernel, bits, direction, key_expansion, group_threads in product(*axes)
+        ]
 
     def title(self, gpu: str | None) -> str:
         """Describe the run for the progress display."""
