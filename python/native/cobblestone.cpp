@@ -23,15 +23,6 @@ SecretBytes key_of(nb::handle object) {
   return SecretBytes(key.bytes());
 }
 
-std::vector<std::uint8_t> context_of(nb::handle object) {
-  const Buffer context(object, "context");
-  if (context.size() > max_c2sp_context_bytes) {
-    throw InvalidArgument("context: it has at most " + std::to_string(max_c2sp_context_bytes) +
-                          " bytes, not " + std::to_string(context.size()));
-  }
-  return {context.bytes().begin(), context.bytes().end()};
-}
-
 template <std::size_t KeyBytes>
 nb::bytes generate_key() {
   NewBytes key(KeyBytes);
@@ -124,7 +115,9 @@ class Encryptor final : public Streaming {
  public:
   Encryptor(nb::handle key, nb::handle context, const Execution& where)
       : Streaming(where),
-        stream_({new_c2sp_message(key_of<KeyBytes>(key).span(), context_of(context)), where},
+        stream_({new_c2sp_message(key_of<KeyBytes>(key).span(),
+                                  context_of(context, max_c2sp_context_bytes)),
+                 where},
                 Direction::encrypt, where.threads) {}
 
  private:
@@ -157,7 +150,7 @@ class Decryptor final : public Streaming {
   Decryptor(nb::handle key, nb::handle context, const Execution& where)
       : Streaming(where),
         key_(key_of<KeyBytes>(key)),
-        context_(context_of(context)),
+        context_(context_of(context, max_c2sp_context_bytes)),
         where_(where) {
     check(where_, key_);
   }
@@ -208,7 +201,10 @@ template <std::size_t KeyBytes>
 class OneShot {
  public:
   OneShot(nb::handle key, nb::handle context, const Execution& where)
-      : use_(where), key_(key_of<KeyBytes>(key)), context_(context_of(context)), where_(where) {
+      : use_(where),
+        key_(key_of<KeyBytes>(key)),
+        context_(context_of(context, max_c2sp_context_bytes)),
+        where_(where) {
     check(where_, key_);
   }
 

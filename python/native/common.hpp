@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
@@ -49,6 +50,12 @@ using Options = nb::typed<nb::dict, nb::str, nb::object>;
 
 // Up to this many bytes, releasing the GIL takes longer than the work.
 inline constexpr std::size_t most_bytes_with_gil = 2048;
+
+// The new object that a function of Python returned. Raises what it has set if there is none.
+[[nodiscard]] inline nb::object new_object(PyObject* object) {
+  if (object == nullptr) nb::raise_python_error();
+  return nb::steal(object);
+}
 
 // The memory of an object with the buffer protocol (PEP 3118), which stays where it is as long as
 // this object exists. The memory is contiguous, else BufferError; an object that has none is
@@ -140,9 +147,7 @@ class Turns {
       throw WrongProcess("another thread was using this object when the process was forked");
     }
     if (thread_.load() == std::this_thread::get_id()) {
-      PyErr_SetString(PyExc_RuntimeError,
-                      "reentrant call: another call of this object is not over");
-      nb::raise_python_error();
+      nb::raise("reentrant call: another call of this object is not over");
     }
     if (!mutex_.try_lock()) {
       const nb::gil_scoped_release released;
@@ -271,6 +276,9 @@ template <class T>
 [[nodiscard]] inline int threads_of(nb::handle value) {
   return number_of(value, "threads", 0, 4096);
 }
+
+// The value of the argument `context`, of at most `most` bytes, else InvalidArgument.
+[[nodiscard]] std::vector<std::uint8_t> context_of(nb::handle object, std::size_t most);
 
 // The properties of an object that say where it computes.
 template <class T>

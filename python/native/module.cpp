@@ -40,21 +40,19 @@ void Buffer::refuse(nb::handle object, const char* name, Access access) {
   PyErr_Clear();
   const std::string type = nb::inst_name(object).c_str();
   if (!has_buffer) {
-    PyErr_Format(PyExc_TypeError, "%s: a bytes-like object is required, not '%s'%s", name,
-                 type.c_str(), PyUnicode_Check(object.ptr()) ? ": encode the text" : "");
-    nb::raise_python_error();
+    nb::raise_type_error("%s: a bytes-like object is required, not '%s'%s", name, type.c_str(),
+                         PyUnicode_Check(object.ptr()) ? ": encode the text" : "");
   }
   Py_buffer view = {};
   const bool contiguous =
       PyObject_GetBuffer(object.ptr(), &view, PyBUF_SIMPLE) == 0 && (PyBuffer_Release(&view), true);
   PyErr_Clear();
   if (contiguous && access == write) {
-    PyErr_Format(PyExc_TypeError, "%s: '%s' is not writable: use a bytearray, for example", name,
-                 type.c_str());
-  } else {
-    PyErr_Format(PyExc_BufferError, "%s: the memory of '%s' is not contiguous: copy it first", name,
-                 type.c_str());
+    nb::raise_type_error("%s: '%s' is not writable: use a bytearray, for example", name,
+                         type.c_str());
   }
+  PyErr_Format(PyExc_BufferError, "%s: the memory of '%s' is not contiguous: copy it first", name,
+               type.c_str());
   nb::raise_python_error();
 }
 
@@ -89,11 +87,9 @@ void DeviceUse::check_gpu() const {
 
 std::int64_t whole_number(nb::handle value, const std::string& name) {
   if (PyIndex_Check(value.ptr()) == 0) {
-    throw nb::type_error(
-        (name + ": it is an int, not '" + nb::inst_name(value).c_str() + "'").c_str());
+    nb::raise_type_error("%s: it is an int, not '%s'", name.c_str(), nb::inst_name(value).c_str());
   }
-  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
-  if (!number.is_valid()) nb::raise_python_error();
+  const nb::object number = new_object(PyNumber_Index(value.ptr()));
   int overflow = 0;
   const long long found = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   return overflow < 0   ? std::numeric_limits<std::int64_t>::min()
@@ -107,6 +103,13 @@ std::int64_t whole_number(nb::handle value, const std::string& name, std::int64_
   if (found >= least && found <= most) return found;
   throw InvalidArgument(name + ": it is a whole number from " + std::to_string(least) + " to " +
                         std::to_string(most));
+}
+
+std::vector<std::uint8_t> context_of(nb::handle object, std::size_t most) {
+  const Buffer context(object, "context");
+  if (context.size() <= most) return {context.bytes().begin(), context.bytes().end()};
+  throw InvalidArgument("context: it has at most " + std::to_string(most) + " bytes, not " +
+                        std::to_string(context.size()));
 }
 
 Execution execution_of(nb::handle threads, std::string device, std::string kernel) {

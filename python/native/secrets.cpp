@@ -50,8 +50,7 @@ std::string_view utf8_of(nb::handle text, const std::string& name) {
 // UTF-8 cannot encode it.
 std::string string_of(nb::handle value, const char* name) {
   if (PyUnicode_Check(value.ptr())) return std::string(utf8_of(value, name));
-  throw nb::type_error(
-      (std::string(name) + ": it is a str, not '" + nb::inst_name(value).c_str() + "'").c_str());
+  nb::raise_type_error("%s: it is a str, not '%s'", name, nb::inst_name(value).c_str());
 }
 
 // `text` as bytes; a str is UTF-8.
@@ -72,7 +71,7 @@ std::vector<std::string> list_of(nb::handle value, const std::string& name, bool
     } else if (PyUnicode_Check(item.ptr())) {
       found.emplace_back(utf8_of(item, name));
     } else {
-      throw nb::type_error((name + ": a recipient is a str, such as 'age1...'").c_str());
+      nb::raise_type_error("%s: a recipient is a str, such as 'age1...'", name.c_str());
     }
   };
   if (is_path(value)) {
@@ -109,10 +108,8 @@ nb::object take_option(const nb::dict& options, const char* name) {
 
 void check_all_taken(const nb::dict& options, const char* function) {
   for (const auto item : options) {
-    const nb::handle key = item.first;
-    throw nb::type_error((std::string(function) + "() got an unexpected keyword argument '" +
-                          nb::str(key).c_str() + "'")
-                             .c_str());
+    nb::raise_type_error("%s() got an unexpected keyword argument '%s'", function,
+                         nb::str(item.first).c_str());
   }
 }
 
@@ -208,12 +205,7 @@ void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
     }
   }
   if (const nb::object value = take_option(options, "context")) {
-    const Buffer context(value, "context");
-    if (context.size() > max_context_bytes) {
-      throw InvalidArgument("context: it has at most " + std::to_string(max_context_bytes) +
-                            " bytes, not " + std::to_string(context.size()));
-    }
-    context_.assign(context.bytes().begin(), context.bytes().end());
+    context_ = context_of(value, max_context_bytes);
   }
   if (role_ == Role::open) {
     if (const nb::object value = take_option(options, "max_scrypt_log2n")) {

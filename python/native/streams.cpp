@@ -6,15 +6,13 @@ namespace paraes::python {
 
 std::uint64_t number_returned(nb::handle value, const char* method) {
   const auto refuse = [&](const std::string& what) {
-    throw nb::type_error((std::string(method) + "() of the file object returned " + what +
-                          ": it has to return a number of bytes")
-                             .c_str());
+    nb::raise_type_error("%s() of the file object returned %s: it has to return a number of bytes",
+                         method, what.c_str());
   };
   if (PyIndex_Check(value.ptr()) == 0) {
     refuse(std::string("an object of type '") + nb::inst_name(value).c_str() + "'");
   }
-  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
-  if (!number.is_valid()) nb::raise_python_error();
+  const nb::object number = new_object(PyNumber_Index(value.ptr()));
   int overflow = 0;
   const long long found = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (found < 0 || overflow != 0) refuse(nb::repr(number).c_str());
@@ -26,16 +24,12 @@ nb::object LentMemory::lend(std::size_t bytes) {
   if (!memory_.is_valid() || is_kept ||
       static_cast<std::size_t>(PyByteArray_Size(memory_.ptr())) < bytes) {
     memory_.reset();
-    memory_ = nb::steal(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes)));
-    if (!memory_.is_valid()) nb::raise_python_error();
+    memory_ = new_object(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes)));
     // It is not, and could have been anybody's.
     std::memset(PyByteArray_AsString(memory_.ptr()), 0, bytes);
   }
-  const nb::object all = nb::steal(PyMemoryView_FromObject(memory_.ptr()));
-  if (!all.is_valid()) nb::raise_python_error();
-  nb::object view = nb::steal(PySequence_GetSlice(all.ptr(), 0, static_cast<Py_ssize_t>(bytes)));
-  if (!view.is_valid()) nb::raise_python_error();
-  return view;
+  const nb::object all = new_object(PyMemoryView_FromObject(memory_.ptr()));
+  return new_object(PySequence_GetSlice(all.ptr(), 0, static_cast<Py_ssize_t>(bytes)));
 }
 
 FileObject::~FileObject() {

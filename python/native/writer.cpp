@@ -283,15 +283,13 @@ std::unique_ptr<PlainWriter> open_writer(nb::object file, bool exclusive, const 
           NewBytes copy(data.size());
           std::copy(data.begin(), data.end(), copy.span().begin());
           const nb::object bytes = copy.take();
-          nb::object rest = nb::steal(PyMemoryView_FromObject(bytes.ptr()));
-          if (!rest.is_valid()) nb::raise_python_error();
+          nb::object rest = new_object(PyMemoryView_FromObject(bytes.ptr()));
           std::size_t left = data.size();
           while (left != 0) {
             const std::size_t n = written_bytes(target->attr("write")(rest), left, is_raw);
             left -= n;
-            rest = nb::steal(PySequence_GetSlice(rest.ptr(), static_cast<Py_ssize_t>(n),
-                                                 static_cast<Py_ssize_t>(n + left)));
-            if (!rest.is_valid()) nb::raise_python_error();
+            rest = new_object(PySequence_GetSlice(rest.ptr(), static_cast<Py_ssize_t>(n),
+                                                  static_cast<Py_ssize_t>(n + left)));
           }
         },
         Message(secrets->new_message(), where), where.threads);
