@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import resources
+from operator import truediv
 
 import pytest
 from synthetic import loaded, reproduction, row
@@ -13,7 +14,7 @@ from paraes.lab.document import Missing
 from paraes.lab.errors import LabError
 from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.cells import phase
-from paraes.lab.papers.data import NAMES, Printed, load_paper, quotient, recompute
+from paraes.lab.papers.data import NAMES, Printed, follows, load_paper, recompute
 from paraes.lab.papers.setting import Setting
 from paraes.lab.scaling import amdahl
 
@@ -132,8 +133,10 @@ def test_phases_of_a_single_process_have_no_interval():
     assert both.value == pytest.approx(5.0) and both.interval is None
 
 
-def test_quotient_of_a_mark_is_none():
-    assert quotient("", "", Printed("*", "s"), Printed("1", "s"), Printed("1", "s")) is None
+def test_what_follows_from_a_mark_is_none():
+    mark, one = Printed("*", "s"), Printed("1", "s")
+    assert follows("", "", mark, truediv, one, one) is None
+    assert follows("", "", one, truediv, mark, one) is None
 
 
 def test_printed_numbers_keep_their_text_and_convert_to_seconds():

@@ -6,7 +6,7 @@ Predicted, a Missing or None.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -154,6 +154,20 @@ class Table:
     notes: list[str] = field(default_factory=list)
     keys: int | None = None
     form: str = "table"
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        caption: str,
+        items: Iterable[Any],
+        columns: Sequence[tuple[Column, Callable[[Any], Cell]]],
+        notes: Iterable[str] = (),
+        keys: int | None = None,
+    ) -> Table:
+        """Return a table with a row for each item; each column has what gives its cell."""
+        rows = [[cell(item) for _, cell in columns] for item in items]
+        return cls(name, caption, [column for column, _ in columns], rows, list(notes), keys)
 
     def key_columns(self) -> int:
         """Return the number of columns that say what a row is about."""

@@ -19,7 +19,7 @@ from paraes.lab.machines import described, machine_of
 from paraes.lab.measure import Part, costs_of, join, make_all
 from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.chapters import contradictions, drop_absent, pictures
-from paraes.lab.papers.claims import Finding, FindingsTable
+from paraes.lab.papers.claims import Finding, Findings, FindingsTable
 from paraes.lab.papers.data import NAMES, load_paper
 from paraes.lab.papers.evidence import Device, Evidence
 from paraes.lab.papers.setting import Setting
@@ -107,13 +107,13 @@ def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
     sections: list[Section] = []
     for name in whole["lab"]["papers"]:
         evidence = evidence_of(whole, name, source)
-        own = EXPERIMENTS[name].chapter(evidence)
+        paper = load_paper(name)
+        findings = Findings(paper, evidence)
+        own = EXPERIMENTS[name].chapter(evidence, findings)
         for table in Document("", "", own).tables():
             drop_absent(table, evidence.device)
-        paper = load_paper(name)
-        extra = [section for section in (contradictions(paper), pictures(paper)) if section]
-        # The last section of a chapter is its findings; they stay at the end.
-        sections += [*filter(None, map(_without_empty, own[:-1])), *extra, own[-1]]
+        extra = (contradictions(paper), pictures(paper), findings.section())
+        sections += filter(None, [*map(_without_empty, own), *extra])
     return sections
 
 

@@ -1,15 +1,17 @@
-"""Cells of tables: measured numbers with their intervals, and what follows from them."""
+"""Cells of tables: measured numbers with their intervals, what follows from them, comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from paraes.lab.configurations import medians_of, ratio_of
+from paraes.lab.crossover import Crossover, crossover_of
 from paraes.lab.derived import phase_times
 from paraes.lab.document import (
+    NANOSECONDS,
     AsPrinted,
     Cell,
     Estimate,
@@ -20,18 +22,19 @@ from paraes.lab.document import (
 from paraes.lab.papers.data import Printed
 from paraes.lab.rows import Process, Row
 from paraes.lab.statistics import ratio_of_pairs
+from paraes.lab.units import megabytes_per_second
 
 WHOLE = ""  # in place of a phase: the whole call
 
 
-def seconds(row: Row | Missing) -> Cell:
-    """Return the median in seconds, with its interval."""
-    return row if isinstance(row, Missing) else median_estimate(row.samples_ns, 1e-9)
+Rows = Mapping[int, Row | Missing]  # by size, in bytes
 
 
-def milliseconds(row: Row | Missing) -> Cell:
-    """Return the median in milliseconds, with its interval."""
-    return row if isinstance(row, Missing) else median_estimate(row.samples_ns, 1e-6)
+def duration(row: Row | Missing, unit: str = "s") -> Cell:
+    """Return the median in this unit, with its interval."""
+    if isinstance(row, Missing):
+        return row
+    return median_estimate(row.samples_ns, 1 / NANOSECONDS[unit])
 
 
 def _by_round(row: Row, names: tuple[str, ...]) -> dict[int, float] | None:
@@ -103,7 +106,11 @@ def together(*parts: tuple[Row | Missing, tuple[str, ...]]) -> Row | Missing:
 
 def phase(row: Row | Missing, *names: str) -> Cell:
     """Return the sum of phases in seconds; Missing if one of them was not measured."""
-    return seconds(together((row, names)))
+    return duration(together((row, names)))
+
+
+def _absent(*rows: Row | Missing) -> Missing | None:
+    return next((row for row in rows if isinstance(row, Missing)), None)
 
 
 def ratio(
@@ -113,10 +120,8 @@ def ratio(
 
     `scale` multiplies the times of each row.
     """
-    for row in (over, under):
-        if isinstance(row, Missing):
-            return row
-    assert isinstance(over, Row) and isinstance(under, Row)
+    if absent := _absent(over, under):
+        return absent
     found = ratio_of(over, under, scale=scale)
     return Estimate(found.value, found.interval)
 
@@ -129,11 +134,9 @@ def ratio_of_ratios(
     Each round of the measurement gives one value. Without rounds it is computed from the medians,
     and has no interval.
     """
-    rows: list[Row] = []
-    for row in (*first, *second):
-        if isinstance(row, Missing):
-            return row
-        rows.append(row)
+    rows = (*first, *second)
+    if absent := _absent(*rows):
+        return absent
     rounds = _rounds([(row, (WHOLE,)) for row in rows])
     if rounds is not None:
         a, b, c, d = np.array(list(rounds.values())).T
@@ -153,8 +156,6 @@ def mapped(cell: Cell, function: Callable[[float], float]) -> Cell:
     if isinstance(cell, (Estimate, Predicted)):
         interval = cell.interval and cell.interval.mapped(function)
         return replace(cell, value=function(cell.value), interval=interval)
-    if isinstance(cell, (int, float)):
-        return function(float(cell))
     return cell
 
 
@@ -165,17 +166,12 @@ def scaled(cell: Cell, factor: float) -> Cell:
 
 def rate(row: Row | Missing) -> Cell:
     """Return the rate in 10**6 bytes a second, with its interval."""
-    if isinstance(row, Missing):
-        return row
-    time = median_estimate(row.samples_ns)
-    return mapped(time, lambda ns: row.bytes * 1e3 / ns)
+    return mapped(duration(row, "ns"), lambda ns: megabytes_per_second(row.bytes, ns))
 
 
 def value_of(cell: Cell) -> float | None:
-    """Return the measured number of a cell; None for a Missing, a Predicted or text."""
-    if isinstance(cell, Estimate):
-        return cell.value
-    return float(cell) if isinstance(cell, (int, float)) else None
+    """Return the measured number of a cell; None for a Missing or a Predicted."""
+    return cell.value if isinstance(cell, Estimate) else None
 
 
 def printed_text(printed: Printed | None) -> str | None:
@@ -186,3 +182,15 @@ def printed_text(printed: Printed | None) -> str | None:
 def printed_seconds(printed: Printed | None) -> Cell:
     """Return a paper's number of seconds as a cell of a column of times."""
     return None if printed is None else AsPrinted(printed.text, "s")
+
+
+def common(over: Rows, under: Rows) -> list[int]:
+    """Return the sizes at which both were measured, in order."""
+    both = over.keys() & under.keys()
+    return sorted(size for size in both if not _absent(over[size], under[size]))
+
+
+def crossover_between(incumbent: Rows, challenger: Rows) -> Crossover | None:
+    """Find the size from which the challenger is faster, over the sizes of both."""
+    sizes = common(incumbent, challenger)
+    return crossover_of([incumbent[size] for size in sizes], [challenger[size] for size in sizes])

@@ -13,8 +13,9 @@ from paraes.lab.document import (
     Section,
     Table,
 )
+from paraes.lab.papers.claims import Findings
 from paraes.lab.papers.data import Paper, recompute
-from paraes.lab.papers.evidence import Device, Evidence
+from paraes.lab.papers.evidence import Device
 from paraes.lab.papers.setting import QUICK_SAMPLES
 from paraes.lab.units import size_text
 
@@ -53,8 +54,9 @@ def drop_absent(table: Table, device: Device) -> None:
     ]
 
 
-def introduction(paper: Paper, evidence: Evidence, ours: str) -> Section:
+def introduction(findings: Findings, ours: str) -> Section:
     """Return the section on the paper, its experiment and machine, and the experiment here."""
+    paper, evidence = findings.paper, findings.evidence
     raw, setting = paper.raw, evidence.setting
     items = [
         f"{raw['authors']}: {raw['title']}. {raw['where']}.",

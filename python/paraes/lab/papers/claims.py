@@ -7,8 +7,8 @@ the 95 % interval of the quantity.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from paraes.lab.crossover import CERTAIN, Crossover
@@ -22,15 +22,17 @@ from paraes.lab.document import (
     Table,
     format_cell,
 )
+from paraes.lab.papers.cells import Rows, common, ratio
 from paraes.lab.papers.data import Paper
 from paraes.lab.papers.evidence import Evidence
+from paraes.lab.rows import Row
 from paraes.lab.statistics import LEAST_UNITS, Interval
 from paraes.lab.units import plural, significant, size_text
 
 # The bench writes the files that it reads, so they are in memory, wherever the folder is.
 FILES_FROM_DISK = False
 AGREEMENT = "Agreement with the paper"  # title of the last section of every chapter
-AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
+AGREES, DIFFERS, UNDECIDED = MEASURED = "agrees", "differs", "undecided"
 NOT_MEASURED, NOT_TESTABLE, PREDICTED = "not measured", "not testable here", "predicted"
 VERDICT_NOTE = (
     "A claim agrees if the whole 95 % interval of the quantity meets the rule, differs if the "
@@ -62,9 +64,9 @@ class Claim:
     where: str
     paper: str
     quantity: str
-    unit: str
     rule: dict[str, Any]
-    needs: dict[str, Any]
+    unit: str = ""
+    needs: dict[str, Any] = field(default_factory=dict)
 
     def rule_text(self) -> str:
         """Say what counts as agreement."""
@@ -82,23 +84,6 @@ class Claim:
 
     def _number(self, value: float) -> str:
         return f"{significant(value)}{self.unit}"
-
-
-def claims_of(paper: Paper) -> dict[str, Claim]:
-    """Return the claims of the paper's data by their names."""
-    return {
-        c["id"]: Claim(
-            c["id"],
-            c["about"],
-            c["where"],
-            c["paper"],
-            c["quantity"],
-            c.get("unit", ""),
-            c["rule"],
-            c.get("needs", {}),
-        )
-        for c in paper.raw["claims"]
-    }
 
 
 @dataclass(frozen=True)
@@ -163,9 +148,7 @@ def most_of(verdicts: Sequence[str], cases: int) -> str:
 GPU_LACKS, CPUS_LACK, CPUS_EXCEED = "a GPU", "CPUs", "fewer CPUs"
 DISK_LACKS = "files on a disk"
 # Below a table of findings that need them.
-DISK_NOTE = (
-    "files on a disk: the bench reads files that it has just written, which are in memory."
-)
+DISK_NOTE = "files on a disk: the bench reads files that it has just written, which are in memory."
 
 
 def unmet(needs: dict[str, Any], evidence: Evidence) -> dict[str, str]:
@@ -199,6 +182,11 @@ class Case:
 
     name: str
     cell: Cell
+
+
+def by_size(sizes: Iterable[int], cell: Callable[[int], Cell]) -> list[Case]:
+    """Return a case of each size."""
+    return [Case(size_text(size), cell(size)) for size in sizes]
 
 
 def verdicts_text(verdicts: Sequence[str]) -> str:
@@ -235,7 +223,7 @@ class Findings:
     def __init__(self, paper: Paper, evidence: Evidence):
         self.paper = paper
         self.evidence = evidence
-        self.claims = claims_of(paper)
+        self.claims = {claim["id"]: Claim(**claim) for claim in paper.raw["claims"]}
         self._found: dict[str, Finding] = {}
         # Samples of one process say nothing about the next one, so they decide no claim.
         self._one_process = all(len(row.samples_of) < LEAST_UNITS for row in evidence.report.valid)
@@ -268,13 +256,12 @@ class Findings:
         lacks = unmet(claim.needs, self.evidence)
         if lacks:
             effect = lacking = "; ".join(lacks.values())
-            measured = verdict in (AGREES, DIFFERS, UNDECIDED)
             if verdict == PREDICTED:
                 here = f"{lacking}; {here}"
             else:
-                here = f"{lacking} (measured: {here})" if measured else lacking
+                here = f"{lacking} (measured: {here})" if verdict in MEASURED else lacking
             verdict = NOT_TESTABLE
-        if note and verdict in (AGREES, DIFFERS, UNDECIDED):
+        if note and verdict in MEASURED:
             here = f"{here}; {note}"
             effect = f"{effect}; {note}"
         self._found[name] = Finding(
@@ -287,6 +274,26 @@ class Findings:
             effect,
             tuple(lacks),
         )
+
+    def add_at_largest(
+        self,
+        name: str,
+        sizes: Sequence[int],
+        over: Rows,
+        under: Rows,
+        theirs: Callable[[int], str] | None = None,
+        how: Callable[[Row | Missing, Row | Missing], Cell] = ratio,
+        note: str = "",
+    ) -> None:
+        """Judge a claim by a comparison at the largest of `sizes` that both were measured at.
+
+        `theirs` gives the paper's statement for that size. Without one, the reason is that of the
+        first of `sizes`.
+        """
+        size = max(set(common(over, under)) & set(sizes), default=None)
+        shown = sizes[0] if size is None else size
+        said = theirs(size) if theirs is not None and size is not None else None
+        self.add(name, how(over[shown], under[shown]), size, said, note)
 
     def _value(self, claim: Claim, cell: Cell) -> tuple[str, str]:
         if isinstance(cell, Missing):
@@ -353,50 +360,39 @@ class Findings:
             return f"{text}; {share} of the resamples have a crossover", UNDECIDED
         return text, judge({"is": "within", "low": low, "high": high}, found.interval)
 
-    def findings(self) -> list[Finding]:
-        """Return all findings; raise ValueError if a claim was not judged."""
+    def section(self) -> Section:
+        """Return the section that ends the paper's chapter; ValueError if a claim is not judged."""
         missing = [name for name in self.claims if name not in self._found]
         if missing:
             raise ValueError(f"{self.paper.id}: not judged: {', '.join(missing)}")
-        return [self._found[name] for name in self.claims]
-
-    def section(self) -> Section:
-        """Return the section that ends the paper's chapter."""
-        name = f"{self.paper.id}-agreement"
-        table = findings_table(name, self.findings(), self.evidence)
-        return Section(name, AGREEMENT, [table])
-
-
-def findings_table(name: str, findings: Sequence[Finding], evidence: Evidence) -> Table:
-    """Return the table of findings that ends every reproduction."""
-    lacks = {lack for f in findings for lack in f.lacks}
-    notes = []
-    if lacks & {CPUS_LACK, CPUS_EXCEED}:
-        notes.append(f"This machine has {plural(evidence.setting.cores, 'CPU')}.")
-    notes += [DISK_NOTE] if DISK_LACKS in lacks else []
-    if evidence.device.is_cpu:
-        notes.append(
-            f"The CPU stands in for a GPU here, as {evidence.device.title}: its results say "
-            "nothing about GPUs."
+        findings = [self._found[name] for name in self.claims]
+        lacks = {lack for f in findings for lack in f.lacks}
+        notes = []
+        if lacks & {CPUS_LACK, CPUS_EXCEED}:
+            notes.append(f"This machine has {plural(self.evidence.setting.cores, 'CPU')}.")
+        notes += [DISK_NOTE] if DISK_LACKS in lacks else []
+        if self.evidence.device.is_cpu:
+            notes.append(
+                f"The CPU stands in for a GPU here, as {self.evidence.device.title}: its results "
+                "say nothing about GPUs."
+            )
+        titles = ("claim", "the paper", "this machine", "verdict", "agrees if")
+        table = FindingsTable(
+            f"{self.paper.id}-agreement",
+            verdicts_text([f.verdict for f in findings]),
+            [Column(title, "text") for title in titles],
+            [[f.about, f.paper, f.here, f.verdict, f.rule] for f in findings],
+            notes,
+            keys=1,
+            form="findings",
+            findings=findings,
         )
-    return FindingsTable(
-        name,
-        verdicts_text([f.verdict for f in findings]),
-        [
-            Column(title, "text")
-            for title in ("claim", "the paper", "this machine", "verdict", "agrees if")
-        ],
-        [[f.about, f.paper, f.here, f.verdict, f.rule] for f in findings],
-        notes,
-        keys=1,
-        form="findings",
-        findings=findings,
-    )
+        return Section(table.name, AGREEMENT, [table])
 
 
-def shorten(text: str, limit: int = 90) -> str:
-    """Shorten a reason; the footnotes of the tables have all of it."""
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+def shorten(text: str) -> str:
+    """Shorten a reason to 90 characters; the footnotes of the tables have all of it."""
+    return text if len(text) <= 90 else text[:89].rstrip() + "…"
 
 
 def crossover_text(found: Crossover | None) -> str:

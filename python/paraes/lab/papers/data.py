@@ -8,14 +8,18 @@ which unit its numbers are printed.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from importlib import resources
+from itertools import product
+from operator import truediv
 from typing import Any
 
 from paraes.lab.errors import USAGE, LabError
+from paraes.lab.papers.setting import MIB
 
-MIB = 1 << 20
 NAMES = ("moreira-2026", "tybusch-2014", "luken-2009", "pousa-2011", "pousa-2014", "soares")
 SECONDS = {"s": 1.0, "ms": 1e-3}
 
@@ -60,16 +64,23 @@ class PaperTable:
 
     id: str
     where: str
-    caption: str
     columns: list[dict[str, str]]
     labels: list[str]
     sizes: list[int]
     cells: list[dict[str, Printed]]
-    transposed: bool
 
     def column(self, name: str) -> dict[int, Printed]:
         """Return the numbers of one column by size (or threads)."""
         return {size: row[name] for size, row in zip(self.sizes, self.cells, strict=True)}
+
+    def seconds(self, name: str) -> dict[int, float | None]:
+        """Return the times of one column in seconds, by size."""
+        return {size: printed.seconds for size, printed in self.column(name).items()}
+
+    def lines(self) -> Iterator[tuple[str, int, dict[str, Printed]]]:
+        """Yield each row: where it is printed, its size, and its numbers by column."""
+        for label, size, row in zip(self.labels, self.sizes, self.cells, strict=True):
+            yield f"{self.where}, {label}", size, row
 
     def at(self, size: int, name: str) -> Printed:
         """Return one number; the size must be in the table."""
@@ -107,12 +118,10 @@ def _table(raw: dict[str, Any]) -> PaperTable:
     return PaperTable(
         id=raw["id"],
         where=raw["where"],
-        caption=raw["caption"],
         columns=columns,
         labels=[row["label"] for row in raw["rows"]],
         sizes=[row["bytes"] if "bytes" in row else row["threads"] for row in raw["rows"]],
         cells=cells,
-        transposed=raw.get("transposed", False),
     )
 
 
@@ -142,107 +151,86 @@ class Recomputed:
         return self.printed.may_show(self.low, self.high)
 
 
-def quotient(
-    where: str, what: str, printed: Printed, over: Printed, under: Printed, factor: float = 1.0
+def follows(
+    where: str, what: str, printed: Printed, formula: Callable[..., float], *parts: Printed
 ) -> Recomputed | None:
-    """Compare `printed` with factor × over / under; None if one of them has no number."""
-    if None in (printed.value, over.value, under.value):
+    """Compare `printed` with a formula of other numbers; None if one of them has no number.
+
+    The formula must rise or fall with each of the numbers, so that its limits are at theirs.
+    """
+    if None in (printed.value, *[part.value for part in parts]):
         return None
-    (ol, oh), (ul, uh) = over.rounded_from(), under.rounded_from()
-    value = factor * over.value / under.value  # type: ignore[operator]
-    return Recomputed(where, what, printed, factor * ol / uh, factor * oh / max(ul, 1e-300), value)
+    ends = [formula(*each) for each in product(*[part.rounded_from() for part in parts])]
+    value = formula(*[part.value for part in parts])
+    return Recomputed(where, what, printed, min(ends), max(ends), value)
 
 
 def total(where: str, what: str, printed: Printed, parts: list[Printed]) -> Recomputed | None:
     """Compare `printed` with the sum of `parts`, in which a * counts as 0; None without numbers."""
     known = [part for part in parts if part.value is not None]
-    if printed.value is None or not known:
-        return None
-    spans = [part.rounded_from() for part in known]
-    value = sum(part.value for part in known)  # type: ignore[misc]
-    return Recomputed(
-        where, what, printed, sum(s[0] for s in spans), sum(s[1] for s in spans), value
-    )
+    return follows(where, what, printed, lambda *times: sum(times), *known) if known else None
+
+
+def _moreira_2026(paper: Paper) -> Iterator[Recomputed | None]:
+    for table in paper.tables.values():
+        for where, size, row in table.lines():
+            yield follows(
+                where, "speedup", row["speedup"], truediv, row["cpu_time"], row["gpu_time"]
+            )
+            for who in ("cpu", "gpu"):
+                rate = partial(truediv, size / MIB)
+                what = f"throughput of the {who.upper()}"
+                yield follows(where, what, row[f"{who}_rate"], rate, row[f"{who}_time"])
+
+
+def _tybusch_2014(paper: Paper) -> Iterator[Recomputed | None]:
+    processing, transfer, whole = (paper.tables[t] for t in ("processing", "transfer", "total"))
+    for where, size, row in whole.lines():
+        for name, printed in row.items():
+            parts = [transfer.at(size, "load"), processing.at(size, name)]
+            parts += [transfer.at(size, "transfer")] if name == "gpu" else []
+            yield total(where, f"total of {name}", printed, parts)
+    load = transfer.at(1000 * MIB, "load")
+    rate = Printed(paper.statements["load_rate"]["value"], "MB/s")
+    yield follows("section 6.2", "rate of loading", rate, truediv, Printed("1000", "MB"), load)
+
+
+def _pousa_2011(paper: Paper) -> Iterator[Recomputed | None]:
+    times, speedups, transfers = (paper.tables[t] for t in ("times", "speedups", "transfers"))
+    for where, size, row in speedups.lines():
+        for name, printed in row.items():
+            serial, parallel = times.at(size, "serial"), times.at(size, name)
+            yield follows(where, f"speedup of {name}", printed, truediv, serial, parallel)
+    for where, _, row in transfers.lines():
+        yield total(where, "total", row["total"], [row[p] for p in ("h2d", "d2h", "kernel")])
+    for (where, size, _), row in zip(times.lines(), transfers.cells, strict=True):
+        what = "time of CUDA (Table 3's time of encryption)"
+        yield total(where, what, times.at(size, "cuda"), [row["kernel"]])
+
+
+def _soares(paper: Paper) -> Iterator[Recomputed | None]:
+    stated, table = paper.tables["times"].column("time"), paper.tables["karp_flatt"]
+    for threads in (8, 16):
+
+        def fraction(t1: float, tp: float, p: int = threads) -> float:
+            return (tp / t1 - 1 / p) / (1 - 1 / p)
+
+        where = f"{table.where}, {threads} threads"
+        printed = table.at(threads, "karp_flatt")
+        yield follows(where, "Karp–Flatt", printed, fraction, stated[1], stated[threads])
+
+
+# Paper → the numbers that follow from its others: speedups, rates, totals, Karp–Flatt.
+_FOLLOWING: dict[str, Callable[[Paper], Iterator[Recomputed | None]]] = {
+    "moreira-2026": _moreira_2026,
+    "tybusch-2014": _tybusch_2014,
+    "pousa-2011": _pousa_2011,
+    "soares": _soares,
+}
 
 
 def recompute(paper: Paper) -> list[Recomputed]:
-    """Recompute every number that follows from others: speedups, rates, totals, Karp–Flatt."""
-    found: list[Recomputed | None] = []
-    tables = paper.tables
-    if paper.id == "moreira-2026":
-        for table in tables.values():
-            for label, size, row in zip(table.labels, table.sizes, table.cells, strict=True):
-                megabytes = Printed(repr(size / MIB), "MB")
-                where = f"{table.where}, {label}"
-                found.append(
-                    quotient(where, "speedup", row["speedup"], row["cpu_time"], row["gpu_time"])
-                )
-                for who in ("cpu", "gpu"):
-                    time = row[f"{who}_time"]
-                    low, high = time.rounded_from()
-                    value = float(megabytes.text)
-                    found.append(
-                        Recomputed(
-                            where,
-                            f"throughput of the {who.upper()}",
-                            row[f"{who}_rate"],
-                            value / high,
-                            value / low,
-                            value / float(time.text),
-                        )
-                    )
-    elif paper.id == "pousa-2011":
-        times, speedups, transfers = (tables[t] for t in ("times", "speedups", "transfers"))
-        for label, size, row in zip(speedups.labels, speedups.sizes, speedups.cells, strict=True):
-            for name, printed in row.items():
-                serial, parallel = times.at(size, "serial"), times.at(size, name)
-                where = f"{speedups.where}, {label}"
-                found.append(quotient(where, f"speedup of {name}", printed, serial, parallel))
-        for label, row in zip(transfers.labels, transfers.cells, strict=True):
-            parts = [row[p] for p in ("h2d", "d2h", "kernel")]
-            found.append(total(f"{transfers.where}, {label}", "total", row["total"], parts))
-        rows = zip(transfers.labels, transfers.sizes, transfers.cells, strict=True)
-        for label, size, row in rows:
-            cuda = times.at(size, "cuda")
-            low, high = row["kernel"].rounded_from()
-            found.append(
-                Recomputed(
-                    f"{times.where}, {label}",
-                    "time of CUDA (Table 3's time of encryption)",
-                    cuda,
-                    low,
-                    high,
-                    float(row["kernel"].text),
-                )
-            )
-    elif paper.id == "tybusch-2014":
-        processing, transfer, whole = (tables[t] for t in ("processing", "transfer", "total"))
-        for label, size, row in zip(whole.labels, whole.sizes, whole.cells, strict=True):
-            for name, printed in row.items():
-                parts = [transfer.at(size, "load"), processing.at(size, name)]
-                parts += [transfer.at(size, "transfer")] if name == "gpu" else []
-                where = f"{whole.where}, {label}"
-                found.append(total(where, f"total of {name}", printed, parts))
-        load = transfer.at(1048576000, "load")
-        rate = Printed(paper.statements["load_rate"]["value"], "MB/s")
-        found.append(quotient("section 6.2", "rate of loading", rate, Printed("1000", "MB"), load))
-    elif paper.id == "soares":
-        stated, table = tables["times"].column("time"), tables["karp_flatt"]
-        for threads in (8, 16):
-            printed = table.at(threads, "karp_flatt")
-            (l1, h1), (lp, hp) = stated[1].rounded_from(), stated[threads].rounded_from()
-
-            def fraction(t1: float, tp: float, p: int = threads) -> float:
-                return (tp / t1 - 1 / p) / (1 - 1 / p)
-
-            found.append(
-                Recomputed(
-                    f"{table.where}, {threads} threads",
-                    "Karp–Flatt",
-                    printed,
-                    fraction(h1, lp),
-                    fraction(l1, hp),
-                    fraction(float(stated[1].text), float(stated[threads].text)),
-                )
-            )
-    return [item for item in found if item is not None]
+    """Recompute every number that follows from others."""
+    if paper.id not in _FOLLOWING:
+        return []
+    return [item for item in _FOLLOWING[paper.id](paper) if item is not None]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from paraes.lab.document import Cell, Column, Missing, Section, Table
+from paraes.lab.document import Cell, Missing, Section
 from paraes.lab.papers.cells import mapped, rate, ratio
+from paraes.lab.papers.figures import sizes_table
 from paraes.lab.rows import Row
 from paraes.lab.scaling import efficiency, karp_flatt
-from paraes.lab.units import megabytes_per_second, size_text
+from paraes.lab.units import megabytes_per_second
 
 NO_TIME = Missing("the paper has no time for this")
 
@@ -49,77 +51,61 @@ class Share:
     part: str = "transfers"
 
 
-def _number(value: float | None) -> Cell:
-    return NO_TIME if value is None else value
-
-
 def derived_section(
     paper: str,
     sizes: Sequence[int],
     lines: Sequence[Line],
     serial: Line | None,
     shares: Sequence[Share] = (),
+    of: str = "",
 ) -> Section:
     """Tabulate what follows from the times of the paper and of this machine, by size.
 
-    Efficiency and Karp–Flatt are relative to `serial`.
+    Efficiency and Karp–Flatt are relative to `serial`. `of` names whose times they are.
     """
     body: list[list[Cell]] = []
 
-    def add(name: str, quantity: str, source: str, cells: Callable[[int], Cell]) -> None:
-        body.append([name, quantity, source, *[cells(size) for size in sizes]])
+    def theirs(name: str, quantity: str, numbers: Iterable[float | None]) -> None:
+        cells = [NO_TIME if number is None else number for number in numbers]
+        body.append([name, quantity, "paper", *cells])
+
+    def here(name: str, quantity: str, cell: Callable[[int], Cell]) -> None:
+        body.append([name, quantity, "here", *map(cell, sizes)])
 
     for line in lines:
-
-        def paper_rate(size: int, line: Line = line) -> Cell:
-            time = line.paper.get(size)
-            return _number(time and megabytes_per_second(size, time * 1e9))
-
-        def rate_here(size: int, line: Line = line) -> Cell:
-            return rate(line.here(size))
-
         if line.paper:
-            add(line.name, "MB/s", "paper", paper_rate)
-        add(line.name_here, "MB/s", "here", rate_here)
-    formulas: tuple[tuple[str, Callable[[float, int], float]], ...] = (
-        ("efficiency", efficiency),
-        ("Karp–Flatt", karp_flatt),
-    )
-    for quantity, formula in formulas if serial is not None else ():
+            times = [(size, line.paper.get(size)) for size in sizes]
+            theirs(line.name, "MB/s", [t and megabytes_per_second(s, t * 1e9) for s, t in times])
+        here(line.name_here, "MB/s", lambda size, of=line: rate(of.here(size)))
+    formulas = {"efficiency": efficiency, "Karp–Flatt": karp_flatt} if serial else {}
+    for quantity, formula in formulas.items():
         for line in lines:
-            assert serial is not None
             if line.workers > 1 and line.paper:
-
-                def from_paper(size: int, line: Line = line, formula=formula) -> Cell:
-                    one, many = serial.paper.get(size), line.paper.get(size)
-                    return _number(formula(one / many, line.workers) if one and many else None)
-
-                add(line.name, quantity, "paper", from_paper)
+                both = [(serial.paper.get(size), line.paper.get(size)) for size in sizes]
+                numbers = [formula(a / b, line.workers) if a and b else None for a, b in both]
+                theirs(line.name, quantity, numbers)
             if line.workers_here > 1:
+                of_speedup = partial(formula, p=line.workers_here)
 
-                def from_here(size: int, line: Line = line, formula=formula) -> Cell:
-                    speedup = ratio(serial.here(size), line.here(size))
-                    return mapped(speedup, lambda s: formula(s, line.workers_here))
+                def from_here(size: int, line: Line = line, function=of_speedup) -> Cell:
+                    return mapped(ratio(serial.here(size), line.here(size)), function)
 
-                add(line.name_here, quantity, "here", from_here)
+                here(line.name_here, quantity, from_here)
     for share in shares:
         quantity = f"{share.part}, %"
-        add(share.name, quantity, "paper", lambda size, s=share: _number(s.paper.get(size)))
-        add(share.name, quantity, "here", share.here)
-    table = Table(
+        theirs(share.name, quantity, map(share.paper.get, sizes))
+        here(share.name, quantity, share.here)
+    table = sizes_table(
         f"{paper}-derived",
         "Rates (MB/s are 10⁶ bytes a second) and what else follows from the times",
-        [
-            Column("implementation", "text"),
-            Column("quantity", "text"),
-            Column("source", "text"),
-            *[Column(size_text(size)) for size in sizes],
-        ],
+        ["implementation", "quantity", "source"],
+        sizes,
         body,
         _notes(serial, shares),
         keys=3,
     )
-    return Section(f"{paper}-derived-section", "Derived from the times", [table])
+    title = f"Derived from the times{of}"
+    return Section(f"{paper}-derived-section", title, [table])
 
 
 def _notes(serial: Line | None, shares: Sequence[Share]) -> list[str]:

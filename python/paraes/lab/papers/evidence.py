@@ -39,6 +39,11 @@ class Device:
             return "GPU"
         return f"{self.id} (a CPU)" if self.is_cpu else self.id
 
+    @property
+    def beside_theirs(self) -> str:
+        """The name beside a paper's GPU, which says so if a CPU stands in for one."""
+        return f"GPU, here {self.title}" if self.is_cpu else "GPU"
+
 
 @dataclass
 class Evidence:
@@ -48,15 +53,32 @@ class Evidence:
     setting: Setting
     device: Device
 
-    def find(self, **axes: Any) -> Row | None:
-        """Return the valid row of paraes with these axes; GPU stands for `self.device`.
+    def cpu(
+        self,
+        kernel: str,
+        size: int,
+        threads: int = 1,
+        executor: str = OPENMP,
+        **axes: Any,
+    ) -> Row | Missing:
+        """Return a row of the CPU, in memory scope; the executor is that of several threads."""
+        axes = {"scope": "memory", "executor": executor if threads > 1 else None} | axes
+        return self.need(device="cpu", kernel=kernel, bytes=size, threads=threads, **axes)
 
-        Axes that are not given are those of DEFAULTS. Raises LabError if several rows fit, because
-        the choice of one would be silent.
+    def gpu(self, kernel: str, size: int, scope: str = "memory", **axes: Any) -> Row | Missing:
+        """Return a row of the GPU: kernel only, or with copies in scope transfer."""
+        axes |= {"device": GPU, "threads": 0, "executor": None}
+        return self.need(kernel=kernel, bytes=size, scope=scope, **axes)
+
+    def need(self, **axes: Any) -> Row | Missing:
+        """Return the valid row of paraes with these axes, or a Missing with the reason.
+
+        GPU stands for `self.device`. Axes that are not given are those of DEFAULTS. Raises LabError
+        if several rows fit, because the choice of one would be silent.
         """
         axes = DEFAULTS | axes
-        if axes.get("device") == GPU:
-            axes["device"] = self.device.id or GPU
+        if axes["device"] == GPU and self.device.id is not None:
+            axes["device"] = self.device.id
         found = [
             row
             for row in self.report.valid
@@ -68,17 +90,14 @@ class Evidence:
                 f"{found[0].label()}, {size_text(found[0].bytes)}, where one is expected: "
                 "reproduce into a folder of its own"
             )
-        return found[0] if found else None
+        return found[0] if found else Missing(self.why(**axes))
 
     def why(self, **axes: Any) -> str:
         """Return the reason why there is no such row."""
         axes = DEFAULTS | axes
-        if axes.get("device") == GPU:
-            if self.device.id is None:
-                return self.device.reason or "no GPU"
-            axes["device"] = self.device.id
-        size = axes.get("bytes")
-        if size is not None and not self.setting.sizes([size]):
+        if axes["device"] == GPU:
+            return self.device.reason or "no GPU"
+        if not self.setting.sizes([axes["bytes"]]):
             return self.setting.why_left_out()
         for row in self.report.rows:
             if all(getattr(row, k) == v for k, v in axes.items()) and not row.verified:
@@ -87,11 +106,6 @@ class Evidence:
             if _fits(skip, axes):
                 return skip.reason
         return "not measured"
-
-    def need(self, **axes: Any) -> Row | Missing:
-        """Return the row, or a Missing with the reason."""
-        row = self.find(**axes)
-        return row if row is not None else Missing(self.why(**axes))
 
 
 def _fits(skip: Skip, axes: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Figures of the papers' chapters."""
+"""Figures of the papers' chapters, with their tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paraes.lab.document import (
+    NANOSECONDS,
     Axis,
     Cell,
     Column,
@@ -16,9 +17,11 @@ from paraes.lab.document import (
     Series,
     Table,
 )
-from paraes.lab.papers.cells import printed_text, value_of
+from paraes.lab.papers.cells import Rows, duration, printed_text, value_of
 from paraes.lab.papers.data import Printed
-from paraes.lab.units import plural
+from paraes.lab.units import plural, size_text
+
+Cells = Mapping[str, Callable[[int], Cell]]  # by name: the cell of a size, or of so many threads
 
 
 def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
@@ -27,10 +30,11 @@ def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series |
     return Series.of(name, kept) if kept else None
 
 
-def here_series(cells: Mapping[str, Callable[[int], Cell]], xs: Sequence[int]) -> list:
+def here_series(cells: Cells, xs: Sequence[int]) -> list[Series | None]:
     """Return the lines of what was measured here, by their names."""
-    points = {name: [(x, of(x)) for x in xs] for name, of in cells.items()}
-    return [measured_series(f"{name}, here", of) for name, of in points.items()]
+    return [
+        measured_series(f"{name}, here", [(x, of(x)) for x in xs]) for name, of in cells.items()
+    ]
 
 
 def predicted_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
@@ -53,14 +57,11 @@ def paper_series(name: str, printed: Mapping[int, Printed], factor: float = 1.0)
     return Series(name, [float(x) for x, _ in kept], [y for _, y in kept], origin="paper")
 
 
-TIMES = {"seconds": "s", "milliseconds": "ms"}  # titles of axes that show times with their units
-
-
 def line_figure(
     name: str,
     title: str,
     description: str,
-    y_title: str,
+    y: str,
     series: Iterable[Series | None],
     table: Table,
     x: Axis | None = None,
@@ -68,13 +69,16 @@ def line_figure(
     level: float | None = None,
     level_name: str = "",
 ) -> Figure:
-    """Return a figure of lines, by default over the size of the data."""
+    """Return a figure of lines, by default over the size of the data.
+
+    `y` is the unit of times, or the title of another axis.
+    """
     return Figure(
         name,
         title,
         description,
         x or Axis("size of the data", "log", "size"),
-        Axis("time", y_scale, TIMES[y_title]) if y_title in TIMES else Axis(y_title, y_scale),
+        Axis("time", y_scale, y) if y in NANOSECONDS else Axis(y, y_scale),
         [s for s in series if s is not None],
         table,
         level=level,
@@ -87,43 +91,65 @@ def figure_section(section: tuple[str, str], *figure: Any, **how: Any) -> Sectio
     return Section(*section, [line_figure(*figure, **how)])
 
 
+def sizes_table(
+    name: str,
+    caption: str,
+    heads: Sequence[str],
+    sizes: Sequence[int],
+    rows: list[list[Cell]],
+    notes: Sequence[str] = (),
+    kind: str = "number",
+    keys: int | None = None,
+) -> Table:
+    """Tabulate what has a row each and a column for every size, after the columns of texts."""
+    columns = [Column(head, "text") for head in heads]
+    columns += [Column(size_text(size), kind) for size in sizes]
+    return Table(name, caption, columns, rows, list(notes), keys)
+
+
 @dataclass(frozen=True)
 class Pair:
-    """The paper's numbers and those of this machine, by size, with the names of both."""
+    """The paper's times and the rows of this machine, by size, with the names of both."""
 
     theirs: str
     ours: str
     printed: Mapping[int, Printed]
-    cells: Mapping[int, Cell]
+    rows: Rows
 
 
-def pairs_table(
-    name: str,
+def pairs_figure(
+    names: tuple[str, str],
+    title: str,
+    description: str,
     caption: str,
     unit: str,
     pairs: Sequence[Pair],
     notes: Sequence[str] = (),
-    more: Mapping[str, Mapping[int, Cell]] | None = None,
-) -> Table:
-    """Tabulate pairs of times by size, the paper's as printed; `more` has other times from here."""
-    more = more or {}
-    columns = [Column("size", "size")]
+    more: Mapping[str, Rows] | None = None,
+) -> Figure:
+    """Draw pairs of times over the size; `names` are those of the figure and of its table.
+
+    The table has the paper's as printed, and `more` rows from here.
+    """
+    columns: list[tuple[Column, Callable[[int], Cell]]] = [(Column("size", "size"), int)]
     for pair in pairs:
-        columns.append(Column(f"{pair.theirs}, paper", "printed", unit))
-        columns.append(Column(f"{pair.ours}, here", unit))
-    columns += [Column(f"{title}, here", unit) for title in more]
-    rows: list[list[Cell]] = []
-    for size in pairs[0].cells:
-        rows.append([size])
-        for pair in pairs:
-            rows[-1] += [printed_text(pair.printed.get(size)), pair.cells[size]]
-        rows[-1] += [cells[size] for cells in more.values()]
-    return Table(name, caption, columns, rows, list(notes))
-
-
-def pairs_series(pairs: Sequence[Pair]) -> list[Series | None]:
-    """Return the lines of pairs: those of this machine, then the paper's."""
-    return [
-        *[measured_series(f"{pair.ours}, here", pair.cells.items()) for pair in pairs],
-        *[paper_series(f"{pair.theirs}, paper", pair.printed) for pair in pairs],
-    ]
+        columns += [
+            (
+                Column(f"{pair.theirs}, paper", "printed", unit),
+                lambda s, of=pair.printed: printed_text(of.get(s)),
+            ),
+            (Column(f"{pair.ours}, here", unit), lambda s, of=pair.rows: duration(of[s], unit)),
+        ]
+    for name, rows in (more or {}).items():
+        columns.append((Column(f"{name}, here", unit), lambda s, of=rows: duration(of[s], unit)))
+    sizes = list(pairs[0].rows)
+    here = {pair.ours: lambda s, of=pair.rows: duration(of[s], unit) for pair in pairs}
+    theirs = [paper_series(f"{pair.theirs}, paper", pair.printed) for pair in pairs]
+    return line_figure(
+        names[0],
+        title,
+        description,
+        unit,
+        [*here_series(here, sizes), *theirs],
+        Table.of(names[1], caption, sizes, columns, notes),
+    )

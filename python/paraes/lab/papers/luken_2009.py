@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paraes.lab.document import Missing, Section
-from paraes.lab.papers.cells import WHOLE, milliseconds, ratio, together
+from paraes.lab.papers.cells import WHOLE, Rows, crossover_between, ratio, together
 from paraes.lab.papers.chapters import introduction
 from paraes.lab.papers.claims import Case, Findings
-from paraes.lab.papers.data import load_paper
 from paraes.lab.papers.derived_table import Line, derived_section
 from paraes.lab.papers.evidence import Evidence
-from paraes.lab.papers.figures import Pair, figure_section, pairs_series, pairs_table
-from paraes.lab.papers.series import Rows, at_largest, crossover_between, gpu_name
+from paraes.lab.papers.figures import Pair, pairs_figure
 from paraes.lab.papers.setting import MIB, Setting
 from paraes.lab.rows import Row
 from paraes.lab.runs import GPU, Run
@@ -50,18 +48,18 @@ def plan(setting: Setting) -> list[Run]:
     return runs
 
 
-def chapter(evidence: Evidence) -> list[Section]:
+def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
     """Compare with Table 1, in milliseconds."""
-    paper = load_paper(NAME)
-    printed = paper.tables["times"]
+    printed = findings.paper.tables["times"]
 
     def row_of(bits: int, way: str, size: int) -> Row | Missing:
-        axes = {"key_bits": bits, "bytes": size, "executor": None}
         if way == "CPU":
-            row = evidence.need(device="cpu", kernel="ttable", scope="memory", threads=1, **axes)
+            row = evidence.cpu("ttable", size, key_bits=bits)
         else:
-            axes |= {"key_expansion": WAYS[way], "threads": 0}
-            row = evidence.need(device=GPU, kernel="ttable-simple", scope="transfer", **axes)
+            place = WAYS[way]
+            row = evidence.gpu(
+                "ttable-simple", size, "transfer", key_bits=bits, key_expansion=place
+            )
         # The timed calls reuse an expanded key; the paper's total includes the expansion.
         return together((row, (WHOLE, "key_expansion")))
 
@@ -70,7 +68,6 @@ def chapter(evidence: Evidence) -> list[Section]:
         for bits in KEYS
         for way in WAYS
     }
-
     gpu = evidence.device.title
     ours = {
         "CPU": "CPU",
@@ -79,8 +76,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     }
     sections = [
         introduction(
-            paper,
-            evidence,
+            findings,
             "kernel ttable on one thread; ttable-simple on the GPU with both copies, keys expanded "
             "on the GPU (GPU GPU) and on the CPU (GPU CPU). AES ECB encryption. Each time is the "
             "median of a call plus one key expansion, both measured.",
@@ -88,38 +84,26 @@ def chapter(evidence: Evidence) -> list[Section]:
     ]
     lines: list[Line] = []
     for bits, name in KEYS.items():
-        pairs = [
-            Pair(
-                way,
-                ours[way],
-                printed.column(f"{name}-{way}"),
-                {size: milliseconds(row) for size, row in rows_of[bits, way].items()},
-            )
-            for way in WAYS
-        ]
-        caption = f"Time with {bits}-bit keys ({printed.where})"
-        sections.append(
-            figure_section(
-                (f"{NAME}-{bits}-section", f"{bits}-bit keys"),
-                f"{NAME}-{bits}-figure",
-                f"Time with {bits}-bit keys",
-                f"Milliseconds over the size with {bits}-bit keys: CPU, GPU with keys expanded "
-                "there, GPU with keys expanded on the CPU; the paper's and this machine's.",
-                "milliseconds",
-                pairs_series(pairs),
-                pairs_table(f"{NAME}-{bits}", caption, "ms", pairs),
-            )
+        figure = pairs_figure(
+            (f"{NAME}-{bits}-figure", f"{NAME}-{bits}"),
+            f"Time with {bits}-bit keys",
+            f"Milliseconds over the size with {bits}-bit keys: CPU, GPU with keys expanded "
+            "there, GPU with keys expanded on the CPU; the paper's and this machine's.",
+            f"Time with {bits}-bit keys ({printed.where})",
+            "ms",
+            [
+                Pair(way, ours[way], printed.column(f"{name}-{way}"), rows_of[bits, way])
+                for way in WAYS
+            ],
         )
+        sections.append(Section(f"{NAME}-{bits}-section", f"{bits}-bit keys", [figure]))
         for way in WAYS:
-            theirs = {s: p.seconds for s, p in printed.column(f"{name}-{way}").items()}
-            stand_in = "" if way == "CPU" else gpu_name(evidence.device).removeprefix("GPU")
+            stand_in = "" if way == "CPU" else evidence.device.beside_theirs.removeprefix("GPU")
             title = f"{way}, {bits}-bit keys{stand_in}"
+            theirs = printed.seconds(f"{name}-{way}")
             lines.append(Line(title, theirs, rows_of[bits, way].__getitem__))
-    sections.append(derived_section(NAME, SIZES, lines, None))
-    findings = Findings(paper, evidence)
     _judge(findings, rows_of)
-    sections.append(findings.section())
-    return sections
+    return [*sections, derived_section(NAME, SIZES, lines, None)]
 
 
 def _judge(findings: Findings, rows_of: Mapping[tuple[int, str], Rows]) -> None:
@@ -132,11 +116,11 @@ def _judge(findings: Findings, rows_of: Mapping[tuple[int, str], Rows]) -> None:
             return printed.number(size, f"{name}-CPU") / printed.number(size, f"{name}-GPU CPU")
 
         # At smaller sizes the paper's GPU is slower.
-        size, cell = at_largest([s for s in SIZES if theirs(s) > 1], cpu, gpu)
-        findings.add(f"gpu-{bits}", cell, size, None if size is None else f"{theirs(size):.3f}×")
+        faster = [s for s in SIZES if theirs(s) > 1]
+        findings.add_at_largest(f"gpu-{bits}", faster, cpu, gpu, lambda s, t=theirs: f"{t(s):.3f}×")
     for bits in (192, 256):
-        size, cell = at_largest(SIZES, rows_of[bits, "CPU"], rows_of[128, "CPU"])
-        findings.add(f"key-{bits}", cell, size)
+        cpu = rows_of[bits, "CPU"]
+        findings.add_at_largest(f"key-{bits}", SIZES, cpu, rows_of[128, "CPU"])
     findings.add(
         "expansion",
         [

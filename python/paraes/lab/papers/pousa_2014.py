@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 
 from paraes.lab.document import Cell, Column, Missing, Section, Table
-from paraes.lab.papers.cells import mapped, rate, ratio, ratio_of_ratios, seconds
+from paraes.lab.papers.cells import duration, mapped, rate, ratio, ratio_of_ratios
 from paraes.lab.papers.chapters import introduction
-from paraes.lab.papers.claims import Case, Findings
-from paraes.lab.papers.data import load_paper
+from paraes.lab.papers.claims import Case, Findings, by_size
 from paraes.lab.papers.derived_table import Line, derived_section
 from paraes.lab.papers.evidence import Evidence
-from paraes.lab.papers.figures import figure_section, here_series
+from paraes.lab.papers.figures import Cells, figure_section, here_series, sizes_table
 from paraes.lab.papers.pousa_common import (
     MODEL_NOTE,
+    NOBODY,
     THREADS,
     Family,
-    by_size,
-    decryption_cases,
     mpi_predictions,
     runs_of,
+    workers_note,
 )
 from paraes.lab.papers.pousa_common import SIZES as ALL_SIZES
 from paraes.lab.papers.setting import Setting
@@ -33,7 +30,6 @@ NAME = "pousa-2014"
 SIZES = ALL_SIZES[1:]  # without 1 KB
 GROUP_THREADS = (64, 128, 256, 512, 1024)
 FASTEST_GROUP = 256  # the paper's
-CLUSTER_RANKS = (16, 32)  # on more than one machine
 
 
 def plan(setting: Setting) -> list[Run]:
@@ -52,31 +48,27 @@ def plan(setting: Setting) -> list[Run]:
     return runs
 
 
-def reduction(ci: Row | Missing, aim: Row | Missing) -> Cell:
-    """Return how much less time `aim` takes, in percent of `ci`, with its interval."""
-    return mapped(ratio(aim, ci), lambda share: 100 * (1 - share))
+def reduction(
+    ci: Family, aim: Family, row: Callable[[Family, int], Row | Missing]
+) -> Callable[[int], Cell]:
+    """Return how much less time `aim` takes, in percent of `ci`, by size; `row` finds either's."""
+    return lambda size: mapped(ratio(row(aim, size), row(ci, size)), lambda t: 100 * (1 - t))
 
 
-def chapter(evidence: Evidence) -> list[Section]:
+def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
     """Compare with the statements on Figures 3 to 6, which are plots without printed numbers."""
-    paper = load_paper(NAME)
     ci = Family(evidence, "reference", "reference-shared")
     aim = Family(evidence, "ttable", "ttable-simple")
-    gpu = evidence.device.title
-    openmp = f"OpenMP, {plural(ci.threads, 'thread')}"
-
-    def mpi(ranks: int, size: int) -> Cell:
-        return reduction(ci.mpi(ranks, size), aim.mpi(ranks, size))
-
-    pairs: dict[str, Callable[[int], Cell]] = {
-        "serial": lambda s: reduction(ci.serial(s), aim.serial(s)),
-        openmp: lambda s: reduction(ci.openmp(s), aim.openmp(s)),
+    reductions = {
+        "serial": reduction(ci, aim, Family.serial),
+        ci.openmp_title: reduction(ci, aim, Family.openmp),
+        **{
+            ci.mpi_title(n): reduction(ci, aim, lambda family, size, n=n: family.mpi(n, size))
+            for n in ci.measured_ranks
+        },
+        ci.kernel_title: reduction(ci, aim, Family.gpu),
     }
-    for ranks in ci.measured_ranks:
-        pairs[ci.mpi_title(ranks)] = partial(mpi, ranks)
-    pairs[f"{gpu}, kernel"] = lambda s: reduction(ci.gpu(s), aim.gpu(s))
-    stated = {"serial": "about 99", openmp: "about 99", f"{gpu}, kernel": "56 to 62"}
-    stated |= {ci.mpi_title(ranks): "about 99" for ranks in ci.measured_ranks}
+    stated = dict.fromkeys(reductions, "about 99") | {ci.kernel_title: "56 to 62"}
     table = Table(
         f"{NAME}-reduction",
         "Reduction of the time by using tables, in percent (Figures 4 and 5; section 6)",
@@ -85,13 +77,20 @@ def chapter(evidence: Evidence) -> list[Section]:
             Column("paper's text", "printed", "%"),
             *[Column(size_text(s), "percent") for s in SIZES],
         ],
-        [[title, stated[title], *[cells(s) for s in SIZES]] for title, cells in pairs.items()],
+        [[title, stated[title], *map(cell, SIZES)] for title, cell in reductions.items()],
         ["(1 − t(tables) / t(round function)) × 100"],
     )
-    sections = [
+    _judge_reductions(findings, ci, reductions)
+    _judge_speeds(findings, ci, aim)
+    for family, key in ((ci, "ci"), (aim, "aim")):
+        size = _largest_grouped(family)
+        others = [threads for threads in GROUP_THREADS if threads != FASTEST_GROUP]
+        cases = [Case(plural(n, "thread"), _group_ratio(family, n)) for n in others]
+        findings.add(f"group-{key}", cases, size)
+        family.judge_decryption(findings, f"decryption-{key}", SIZES)
+    return [
         introduction(
-            paper,
-            evidence,
+            findings,
             "AES-CI is kernel reference (GPU: reference-shared), AES-AIM is ttable (GPU: "
             "ttable-simple); AES-128 ECB encryption, speedups against the same kernel on one "
             "thread.",
@@ -103,19 +102,16 @@ def chapter(evidence: Evidence) -> list[Section]:
             "How much less time the table-based kernel takes, in percent, over the size, for each "
             "implementation on this machine.",
             "percent less time",
-            here_series(pairs, SIZES),
+            here_series(reductions, SIZES),
             table,
             y_scale="linear",
         ),
+        _speedups(ci, "Figure 3", "AES-CI"),
+        _speedups(aim, "Figure 6", "AES-AIM"),
+        _groups(ci, aim),
+        _derived(ci, "AES-CI"),
+        _derived(aim, "AES-AIM"),
     ]
-    for family, figure, name in ((ci, "Figure 3", "AES-CI"), (aim, "Figure 6", "AES-AIM")):
-        sections.append(_speedups(family, figure, name, gpu, openmp))
-    sections.append(_groups(ci, aim))
-    sections += [_derived(ci, "AES-CI"), _derived(aim, "AES-AIM")]
-    findings = Findings(paper, evidence)
-    _judge(findings, ci, aim)
-    sections.append(findings.section())
-    return sections
 
 
 def _largest_grouped(family: Family) -> int:
@@ -136,7 +132,7 @@ def _groups(ci: Family, aim: Family) -> Section:
     for family, name in ((ci, "AES-CI"), (aim, "AES-AIM")):
         title = f"{name}, {family.evidence.device.title}"
         rows = [family.gpu(size, group_threads=threads) for threads in GROUP_THREADS]
-        body.append([title, "s", *map(seconds, rows)])
+        body.append([title, "s", *map(duration, rows)])
         body.append([title, "MB/s", *map(rate, rows)])
         ratios = [_group_ratio(family, threads) for threads in GROUP_THREADS]
         body.append([title, f"time / time with {FASTEST_GROUP}", *ratios])
@@ -155,34 +151,25 @@ def _groups(ci: Family, aim: Family) -> Section:
 
 
 def _derived(family: Family, name: str) -> Section:
-    threads = family.threads
-    serial = Line("serial", {}, family.serial)
     lines = [
-        serial,
-        Line(f"OpenMP, {plural(threads, 'thread')}", {}, family.openmp, threads, threads),
+        *family.lines(family.threads, family.measured_ranks, lambda column: {}),
+        Line("GPU, kernel", {}, family.gpu),
+        Line("GPU, with copies", {}, family.transfer),
     ]
-    for ranks in family.measured_ranks:
-        lines.append(Line(family.mpi_title(ranks), {}, partial(family.mpi, ranks), ranks, ranks))
-    lines.append(Line("GPU, kernel", {}, family.gpu))
-    lines.append(Line("GPU, with copies", {}, lambda size: family.gpu(size, "transfer")))
-    section = derived_section(f"{NAME}-{name.lower()}", SIZES, lines, serial)
-    return replace(section, title=f"Derived from the times of {name}")
+    of = f" of {name}"
+    return derived_section(f"{NAME}-{name.lower()}", SIZES, lines, lines[0], of=of)
 
 
-def _speedups(family: Family, figure: str, name: str, gpu: str, openmp: str) -> Section:
-    cells: dict[str, Callable[[int], Cell]] = {
-        openmp: lambda s: ratio(family.serial(s), family.openmp(s)),
-    }
-    for ranks in family.rank_columns:
-        cells[family.mpi_title(ranks)] = partial(family.mpi_speedup, ranks)
-    cells[f"{gpu}, kernel"] = lambda s: ratio(family.serial(s), family.gpu(s))
-    cells[f"{gpu}, with copies"] = lambda s: ratio(family.serial(s), family.gpu(s, "transfer"))
+def _speedups(family: Family, figure: str, name: str) -> Section:
+    gpu = family.evidence.device.title
+    cells = family.speedups() | {f"{gpu}, with copies": family.over(family.transfer)}
     key = name.lower()
-    table = Table(
+    table = sizes_table(
         f"{NAME}-{key}-speedup",
         f"Speedup of {name} on this machine ({figure} has no printed numbers)",
-        [Column("implementation", "text"), *[Column(size_text(s)) for s in SIZES]],
-        [[title, *[c(s) for s in SIZES]] for title, c in cells.items()],
+        ["implementation"],
+        SIZES,
+        [[title, *map(cell, SIZES)] for title, cell in cells.items()],
         [MODEL_NOTE],
     )
     return figure_section(
@@ -199,74 +186,38 @@ def _speedups(family: Family, figure: str, name: str, gpu: str, openmp: str) -> 
     )
 
 
-def _judge(findings: Findings, ci: Family, aim: Family) -> None:
-    threads, fair = ci.threads, ci.fair_ranks
-    with_threads = f"with {plural(threads, 'thread')}"
-    nobody = Missing("no number of ranks with a core each was measured")
-
-    def serial(size: int) -> Cell:
-        return reduction(ci.serial(size), aim.serial(size))
-
-    def openmp(size: int) -> Cell:
-        return reduction(ci.openmp(size), aim.openmp(size))
-
-    def gpu(size: int) -> Cell:
-        return reduction(ci.gpu(size), aim.gpu(size))
-
-    on_ranks = [
-        Case(
-            f"{plural(ranks, 'rank')}, {size_text(size)}",
-            reduction(ci.mpi(ranks, size), aim.mpi(ranks, size)),
-        )
-        for ranks in fair
-        for size in SIZES
+def _judge_reductions(findings: Findings, ci: Family, reductions: Cells) -> None:
+    threads = ci.threads
+    serial = by_size(SIZES, reductions["serial"])
+    openmp = by_size(SIZES, reductions[ci.openmp_title])
+    gpu = by_size(SIZES, reductions[ci.kernel_title])
+    mpi = [
+        Case(f"{plural(ranks, 'rank')}, {case.name}", case.cell)
+        for ranks in ci.fair_ranks
+        for case in by_size(SIZES, reductions[ci.mpi_title(ranks)])
     ]
-    on_threads = by_size(SIZES, openmp)
-    findings.add("reduction-serial", by_size(SIZES, serial))
-    findings.add("reduction-openmp", on_threads, note=with_threads)
-    findings.add("reduction-mpi", on_ranks or nobody)
-    findings.add("reduction-gpu", by_size(SIZES, gpu))
-    named = [
-        *[Case(f"serial, {case.name}", case.cell) for case in by_size(SIZES, serial)],
-        *[Case(f"OpenMP, {case.name}", case.cell) for case in on_threads if threads > 1],
-        *[Case(f"MPI, {case.name}", case.cell) for case in on_ranks],
-    ]
-    findings.add("tables-less-cpu", named)
-    findings.add("tables-less-gpu", by_size(SIZES, gpu))
-    findings.add(
-        "tables-help-gpu-less",
-        by_size(
-            SIZES,
-            lambda size: ratio_of_ratios(
-                (aim.gpu(size), ci.gpu(size)), (aim.serial(size), ci.serial(size))
-            ),
-        ),
-    )
-    findings.add(
-        "ci-gpu-openmp-8",
-        by_size(SIZES, lambda size: ratio(ci.openmp(size, THREADS), ci.gpu(size))),
-    )
-    findings.add(
-        "ci-gpu-mpi-32", by_size(SIZES, lambda size: ratio(ci.mpi(32, size), ci.gpu(size)))
-    )
-    for ranks in CLUSTER_RANKS:
+    findings.add("reduction-serial", serial)
+    findings.add("reduction-openmp", openmp, note=workers_note(threads, "thread"))
+    findings.add("reduction-mpi", mpi or NOBODY)
+    findings.add("reduction-gpu", gpu)
+    named = {"serial": serial, "OpenMP": openmp if threads > 1 else [], "MPI": mpi}
+    on_cpu = [Case(f"{name}, {case.name}", case.cell) for name, of in named.items() for case in of]
+    findings.add("tables-less-cpu", on_cpu)
+    findings.add("tables-less-gpu", gpu)
 
-        def over_mpi(size: int, ranks: int = ranks) -> Cell:
-            return ratio(aim.gpu(size), aim.mpi(ranks, size))
 
-        findings.add(f"aim-mpi-{ranks}-gpu", by_size(SIZES, over_mpi))
-    for family, key in ((ci, "ci"), (aim, "aim")):
-        size = _largest_grouped(family)
-        others = [threads for threads in GROUP_THREADS if threads != FASTEST_GROUP]
-        cases = [Case(plural(n, "thread"), _group_ratio(family, n)) for n in others]
-        findings.add(f"group-{key}", cases, size)
-        findings.add(f"decryption-{key}-serial", decryption_cases(SIZES, family.serial))
-        findings.add(
-            f"decryption-{key}-openmp",
-            decryption_cases(SIZES, lambda n, way, f=family: f.openmp(n, direction=way)),
-            note=with_threads,
-        )
-        findings.add(
-            f"decryption-{key}-gpu",
-            decryption_cases(SIZES, lambda n, way, f=family: f.gpu(n, direction=way)),
-        )
+def _judge_speeds(findings: Findings, ci: Family, aim: Family) -> None:
+    def helps_less(size: int) -> Cell:
+        on_gpu, on_cpu = (aim.gpu(size), ci.gpu(size)), (aim.serial(size), ci.serial(size))
+        return ratio_of_ratios(on_gpu, on_cpu)
+
+    cells: Cells = {
+        "tables-help-gpu-less": helps_less,
+        "ci-gpu-openmp-8": lambda size: ratio(ci.openmp(size, threads=THREADS), ci.gpu(size)),
+        "ci-gpu-mpi-32": lambda size: ratio(ci.mpi(32, size), ci.gpu(size)),
+        # On more than one machine.
+        "aim-mpi-16-gpu": lambda size: ratio(aim.gpu(size), aim.mpi(16, size)),
+        "aim-mpi-32-gpu": lambda size: ratio(aim.gpu(size), aim.mpi(32, size)),
+    }
+    for claim, cell in cells.items():
+        findings.add(claim, by_size(SIZES, cell))

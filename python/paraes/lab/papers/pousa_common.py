@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from paraes.lab.configurations import units_of
 from paraes.lab.document import Cell, Missing, Predicted, Series
-from paraes.lab.papers.cells import ratio, scaled, seconds, together
-from paraes.lab.papers.claims import Case
-from paraes.lab.papers.evidence import Evidence, executor_of
-from paraes.lab.papers.figures import predicted_series
+from paraes.lab.papers.cells import duration, ratio, scaled, together
+from paraes.lab.papers.claims import Findings, by_size
+from paraes.lab.papers.derived_table import Line
+from paraes.lab.papers.evidence import Evidence
+from paraes.lab.papers.figures import Cells, predicted_series
 from paraes.lab.papers.setting import MIB, Setting
 from paraes.lab.rows import OPENMP, Row
 from paraes.lab.runs import DISTRIBUTION, GPU, Run
 from paraes.lab.scaling import LEAST_POINTS, AmdahlFit, fit_amdahl
-from paraes.lab.units import plural, size_text
+from paraes.lab.units import plural
 
 SIZES = [1 << 10, 512 << 10, MIB, 15 * MIB, 128 * MIB, 255 * MIB]
 # Both papers leave out decryption because it takes about as long; up to here that is checked.
@@ -33,28 +35,21 @@ def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) ->
     """
     runs = []
     for size in setting.sizes(sizes):
-        samples = setting.samples_of(size)
-        threads = tuple(setting.thread_counts(THREADS))
+        on_cpu = Run("memory", ("cpu",), (kernel,), size, samples=setting.samples_of(size))
+        on_gpu = replace(on_cpu, devices=(GPU,), kernels=(gpu_kernel,))
         directions = ("encrypt", "decrypt") if size <= LARGEST_DECRYPTED else ("encrypt",)
-        runs.append(
-            Run(
-                "memory",
-                ("cpu",),
-                (kernel,),
-                size,
-                directions,
-                threads=threads,
+        runs += [
+            replace(
+                on_cpu,
+                directions=directions,
+                threads=tuple(setting.thread_counts(THREADS)),
                 executors=(OPENMP,),
                 rivals=("memcpy",),
-                samples=samples,
-            )
-        )
-        for ranks in setting.rank_counts():
-            runs.append(Run("memory", ("cpu",), (kernel,), size, ranks=ranks, samples=samples))
-        runs.append(Run("memory", (GPU,), (gpu_kernel,), size, directions, samples=samples))
-        runs.append(
-            Run("transfer", (GPU,), (gpu_kernel,), size, rivals=("pinned-copy",), samples=samples)
-        )
+            ),
+            *[replace(on_cpu, ranks=ranks) for ranks in setting.rank_counts()],
+            replace(on_gpu, directions=directions),
+            replace(on_gpu, scope="transfer", rivals=("pinned-copy",)),
+        ]
     return runs
 
 
@@ -70,6 +65,16 @@ class Family:
     def threads(self) -> int:
         """Threads of the OpenMP row: the paper's 8, or the number of cores if that is less."""
         return self.evidence.setting.thread_counts(THREADS)[-1]
+
+    @property
+    def openmp_title(self) -> str:
+        """The name of that row."""
+        return f"OpenMP, {plural(self.threads, 'thread')}"
+
+    @property
+    def kernel_title(self) -> str:
+        """The name of the GPU's row without copies."""
+        return f"{self.evidence.device.title}, kernel"
 
     @property
     def measured_ranks(self) -> list[int]:
@@ -104,56 +109,35 @@ class Family:
 
     def serial(self, size: int, direction: str = "encrypt") -> Row | Missing:
         """Look up the row of one thread, which OpenMP has no part in."""
-        return self.openmp(size, 1, direction)
+        return self.openmp(size, direction, 1)
 
     def openmp(
-        self, size: int, threads: int | None = None, direction: str = "encrypt"
+        self, size: int, direction: str = "encrypt", threads: int | None = None
     ) -> Row | Missing:
         """Look up the row of OpenMP with so many threads, by default `self.threads`."""
         threads = self.threads if threads is None else threads
-        return self.evidence.need(
-            device="cpu",
-            kernel=self.kernel,
-            scope="memory",
-            threads=threads,
-            executor=executor_of(threads),
-            direction=direction,
-            bytes=size,
-        )
+        return self.evidence.cpu(self.kernel, size, threads, direction=direction)
 
     def mpi(self, ranks: int, size: int) -> Row | Missing:
         """Look up the row of so many ranks of one thread each."""
         if ranks not in self.measured_ranks:
             return Missing(f"{plural(ranks, 'rank')} were not measured")
-        return self.evidence.need(
-            device="cpu",
-            kernel=self.kernel,
-            scope="memory",
-            threads=1,
-            executor=None,
-            ranks=ranks,
-            distribution=DISTRIBUTION,
-            bytes=size,
-        )
+        return self.evidence.cpu(self.kernel, size, ranks=ranks, distribution=DISTRIBUTION)
 
-    def gpu(self, size: int, scope: str = "memory", **axes: Any) -> Row | Missing:
-        """Look up the row of the GPU: kernel only, or with copies in scope transfer."""
-        return self.evidence.need(
-            device=GPU,
-            kernel=self.gpu_kernel,
-            scope=scope,
-            threads=0,
-            executor=None,
-            bytes=size,
-            **axes,
-        )
+    def gpu(self, size: int, direction: str = "encrypt", **axes: Any) -> Row | Missing:
+        """Look up the row of the GPU, by default of its kernel only."""
+        return self.evidence.gpu(self.gpu_kernel, size, direction=direction, **axes)
+
+    def transfer(self, size: int) -> Row | Missing:
+        """Look up the row of the GPU with copies."""
+        return self.gpu(size, scope="transfer")
 
     def gpu_phases(self, size: int, *names: str) -> Row | Missing:
         """Return a row whose time is the sum of phases on the GPU, by default of copies and kernel.
 
         That sum is the paper's total.
         """
-        return together((self.gpu(size, "transfer"), names or (*COPIES, "kernel")))
+        return together((self.transfer(size), names or (*COPIES, "kernel")))
 
     def copies_share(self, size: int) -> Cell:
         """Return the share of both copies in the total of the GPU, in percent."""
@@ -186,7 +170,7 @@ class Family:
     def mpi_time(self, ranks: int, size: int) -> Cell:
         """Return the seconds: measured, else predicted by the model, else missing."""
         if ranks in self.measured_ranks:
-            return seconds(self.mpi(ranks, size))
+            return duration(self.mpi(ranks, size))
         fit = self.model(size)
         if isinstance(fit, Missing):
             return fit
@@ -199,6 +183,48 @@ class Family:
             return ratio(self.serial(size), self.mpi(ranks, size))
         fit = self.model(size)
         return fit if isinstance(fit, Missing) else Predicted(*fit.speedup(ranks), fit.points)
+
+    def over(self, row: Callable[[int], Row | Missing]) -> Callable[[int], Cell]:
+        """Return the speedup of a row against one thread, by size."""
+        return lambda size: ratio(self.serial(size), row(size))
+
+    def speedups(self) -> dict[str, Callable[[int], Cell]]:
+        """Return the speedups against one thread by the names of the implementations."""
+        cells = {self.openmp_title: self.over(self.openmp)}
+        for ranks in self.rank_columns:
+            cells[self.mpi_title(ranks)] = partial(self.mpi_speedup, ranks)
+        return cells | {self.kernel_title: self.over(self.gpu)}
+
+    def lines(
+        self,
+        threads: int,
+        ranks: Iterable[int],
+        theirs: Callable[[str], Mapping[int, float | None]],
+    ) -> list[Line]:
+        """Return the lines of one thread, of OpenMP and of MPI for derived_section.
+
+        `threads` are the paper's, and `theirs` gives its times by the names of the columns.
+        """
+        title = f"OpenMP, {plural(threads, 'thread')}"
+        return [
+            Line("serial", theirs("serial"), self.serial),
+            Line(title, theirs("omp8"), self.openmp, threads, self.threads),
+            *[
+                Line(self.mpi_title(n), theirs(f"mpi{n}"), partial(self.mpi, n), n, n)
+                for n in ranks
+            ],
+        ]
+
+    def judge_decryption(self, findings: Findings, claims: str, sizes: Iterable[int]) -> None:
+        """Judge the claims that decryption takes about as long as encryption, at each size."""
+        decrypted = [size for size in sizes if size <= LARGEST_DECRYPTED]
+        for name, row in (("serial", self.serial), ("openmp", self.openmp), ("gpu", self.gpu)):
+            note = workers_note(self.threads, "thread") if name == "openmp" else ""
+
+            def longer(size: int, row: Callable[..., Row | Missing] = row) -> Cell:
+                return ratio(row(size, "decrypt"), row(size, "encrypt"))
+
+            findings.add(f"{claims}-{name}", by_size(decrypted, longer), note=note)
 
     def _no_model(self, size: int) -> Missing:
         setting = self.evidence.setting
@@ -219,26 +245,21 @@ class Family:
         return sorted({*self.measured_ranks, *RANKS})
 
 
-def by_size(sizes: Iterable[int], cell: Callable[[int], Cell]) -> list[Case]:
-    """Return a case of each size."""
-    return [Case(size_text(size), cell(size)) for size in sizes]
+def workers_note(count: int | None, noun: str) -> str:
+    """Say with how many workers something was measured."""
+    return "" if count is None else f"with {plural(count, noun)}"
 
 
-def decryption_cases(sizes: Iterable[int], row: Callable[[int, str], Row | Missing]) -> list[Case]:
-    """Return the time of decryption over that of encryption at each size that is decrypted."""
-    decrypted = [size for size in sizes if size <= LARGEST_DECRYPTED]
-    return by_size(decrypted, lambda size: ratio(row(size, "decrypt"), row(size, "encrypt")))
-
-
-def mpi_predictions(
-    cells: dict[str, Callable[[int], Cell]], sizes: Iterable[int]
-) -> list[Series | None]:
+def mpi_predictions(cells: Cells, sizes: Iterable[int]) -> list[Series | None]:
     """Return the lines through the predictions for numbers of ranks."""
     return [
         predicted_series(f"{name}, predicted", [(size, of(size)) for size in sizes])
         for name, of in cells.items()
         if name.startswith("MPI")
     ]
+
+
+NOBODY = Missing("no number of ranks with a core each was measured")
 
 
 MODEL_NOTE = (

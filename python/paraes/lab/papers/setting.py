@@ -9,10 +9,7 @@ from paraes.lab.units import size_text
 
 MIB = 1 << 20
 
-
 QUICK_SIZE = 1 * MIB
-
-
 PROCESSES = 8  # two sets of 8 decide up to 321 comparisons at once
 PROCESS_SAMPLES = 3
 QUICK_SAMPLES = 7  # a 95 % interval of the median needs at least 6

@@ -87,9 +87,7 @@ def _lacking(result: Result) -> list[tuple[str, str, str | None]]:
 
 def _first(finding: Finding) -> str:
     return next(
-        lack
-        for lack in (GPU_LACKS, CPUS_LACK, CPUS_EXCEED, DISK_LACKS)
-        if lack in finding.lacks
+        lack for lack in (GPU_LACKS, CPUS_LACK, CPUS_EXCEED, DISK_LACKS) if lack in finding.lacks
     )
 
 

@@ -8,30 +8,25 @@ from dataclasses import dataclass
 from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.papers.cells import (
     WHOLE,
+    Rows,
+    common,
+    crossover_between,
     mapped,
     ratio,
     scaled,
-    seconds,
     together,
 )
 from paraes.lab.papers.chapters import introduction
-from paraes.lab.papers.claims import Case, Findings
-from paraes.lab.papers.data import Paper, PaperTable, load_paper
+from paraes.lab.papers.claims import Findings, by_size
+from paraes.lab.papers.data import Paper, PaperTable
 from paraes.lab.papers.derived_table import Line, Share, derived_section
 from paraes.lab.papers.evidence import Evidence
-from paraes.lab.papers.figures import (
-    Pair,
-    figure_section,
-    line_figure,
-    pairs_series,
-    pairs_table,
-)
-from paraes.lab.papers.series import Rows, at_largest, common, crossover_between, gpu_name
+from paraes.lab.papers.figures import Pair, pairs_figure
 from paraes.lab.papers.setting import MIB, Setting
 from paraes.lab.rows import Row
 from paraes.lab.runs import GPU, Run
 from paraes.lab.scaling import efficiency
-from paraes.lab.units import plural, significant, size_text
+from paraes.lab.units import plural, significant
 
 NAME = "tybusch-2014"
 SIZES = [1 << 10, MIB, 10 * MIB, 100 * MIB, 1000 * MIB]
@@ -60,127 +55,119 @@ def plan(setting: Setting) -> list[Run]:
     return runs
 
 
-def chapter(evidence: Evidence) -> list[Section]:
+def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
     """Compare with Tables 2, 3 and 4."""
-    paper = load_paper(NAME)
+    paper = findings.paper
     gpu = evidence.device.title
     rows = _rows_of(evidence)
-    processing = {key: _seconds(rows.processing[key]) for key in NAMES}
-    total = {key: _seconds(rows.total[key]) for key in NAMES}
-    part_cells = {"load": _seconds(rows.load), "transfer": _seconds(rows.transfer)}
     names = NAMES | {"gpu": gpu}
     cores = evidence.setting.cores
     notes = [f"4 threads run on {cores} cores here."] if cores < 4 else []
 
-    def pairs(
-        table_id: str, ours: dict[str, dict[int, Cell]], labels: dict[str, str]
-    ) -> list[Pair]:
-        columns = paper.tables[table_id].column
-        return [
-            Pair(label.replace(gpu, "GPU"), label, columns(key), ours[key])
-            for key, label in labels.items()
+    def section(
+        number: int,
+        key: str,
+        title: str,
+        figure: str,
+        description: str,
+        caption: str,
+        labels: dict[str, str],
+        ours: Mapping[str, Rows],
+        notes: list[str],
+        *more: Table,
+    ) -> Section:
+        table = paper.tables[key]
+        pairs = [
+            Pair(label.replace(gpu, "GPU"), label, table.column(column), ours[column])
+            for column, label in labels.items()
         ]
+        drawn = pairs_figure(
+            (f"{NAME}-{key}-figure", f"{NAME}-{key}"),
+            figure,
+            description,
+            f"{caption} ({table.where}; *: not significant)",
+            "s",
+            pairs,
+            notes,
+        )
+        return Section(f"{NAME}-{number}", f"{title} (Table {number})", [drawn, *more])
 
-    def caption(text: str, table_id: str) -> str:
-        return f"{text} ({paper.tables[table_id].where}; *: not significant)"
-
-    processed = pairs("processing", processing, names)
-    parts = pairs("transfer", part_cells, {"load": "loading", "transfer": "transfers"})
-    whole = pairs("total", total, names)
-    table2 = pairs_table(
-        f"{NAME}-processing", caption("Processing only", "processing"), "s", processed, notes
-    )
-    table3 = pairs_table(
-        f"{NAME}-transfer",
-        caption("Loading from a file, and copies to the GPU and back", "transfer"),
-        "s",
-        parts,
-        [f"{CACHED.capitalize()}."],
-    )
-    table4 = pairs_table(
-        f"{NAME}-total",
-        caption("Total: the sum of the measured phases", "total"),
-        "s",
-        whole,
-        [
-            *notes,
-            "As in the paper, the total is loading, processing and transfers, without writing.",
-            f"{CACHED.capitalize()}.",
-        ],
-    )
-    speed = Table(
+    one, four, on_gpu = (rows.processing[key] for key in NAMES)
+    speed = Table.of(
         f"{NAME}-speedup",
         "Speedup, processing only",
+        SIZES,
         [
-            Column("size", "size"),
-            Column("4 threads against 1, paper", unit="×"),
-            Column("4 threads against 1, here", unit="×"),
-            Column("GPU against 4 threads, paper", unit="×"),
-            Column(f"{gpu} against 4 threads, here", unit="×"),
-        ],
-        [
-            [
-                s,
-                _paper_ratio(paper, s, "cpu1", "cpu4"),
-                ratio(rows.processing["cpu1"][s], rows.processing["cpu4"][s]),
-                _paper_ratio(paper, s, "cpu4", "gpu"),
-                ratio(rows.processing["cpu4"][s], rows.processing["gpu"][s]),
-            ]
-            for s in SIZES
+            (Column("size", "size"), int),
+            (
+                Column("4 threads against 1, paper", unit="×"),
+                lambda s: _paper_ratio(paper, s, "cpu1", "cpu4"),
+            ),
+            (Column("4 threads against 1, here", unit="×"), lambda s: ratio(one[s], four[s])),
+            (
+                Column("GPU against 4 threads, paper", unit="×"),
+                lambda s: _paper_ratio(paper, s, "cpu4", "gpu"),
+            ),
+            (
+                Column(f"{gpu} against 4 threads, here", unit="×"),
+                lambda s: ratio(four[s], on_gpu[s]),
+            ),
         ],
         notes,
     )
-    sections = [
+    cached = f"{CACHED.capitalize()}."
+    _judge_processing(findings, rows)
+    _judge_totals(findings, rows)
+    return [
         introduction(
-            paper,
-            evidence,
+            findings,
             "kernel ttable on one and four threads, ttable-simple on the GPU (one block per "
             "thread, with a grid chosen for the GPU; the paper used 2048 threads); AES-128 ECB "
             "encryption. Loading is the reading phase of scope file, from a folder in memory "
             f"unless --dir names another. This machine has {cores} cores.",
         ),
-        Section(
-            f"{NAME}-2",
-            "Processing (Table 2)",
-            [
-                line_figure(
-                    f"{NAME}-processing-figure",
-                    "Processing only",
-                    "Seconds of processing over the size: one thread, four threads, GPU; the "
-                    "paper's and this machine's.",
-                    "seconds",
-                    pairs_series(processed),
-                    table2,
-                ),
-                speed,
-            ],
+        section(
+            2,
+            "processing",
+            "Processing",
+            "Processing only",
+            "Seconds of processing over the size: one thread, four threads, GPU; the paper's and "
+            "this machine's.",
+            "Processing only",
+            names,
+            rows.processing,
+            notes,
+            speed,
         ),
-        figure_section(
-            (f"{NAME}-3", "Loading and transfer (Table 3)"),
-            f"{NAME}-transfer-figure",
+        section(
+            3,
+            "transfer",
+            "Loading and transfer",
             "Loading and transfer",
             "Seconds of loading and of copies over the size, the paper's and this machine's.",
-            "seconds",
-            pairs_series(parts),
-            table3,
+            "Loading from a file, and copies to the GPU and back",
+            {"load": "loading", "transfer": "transfers"},
+            {"load": rows.load, "transfer": rows.transfer},
+            [cached],
         ),
-        figure_section(
-            (f"{NAME}-4", "Total (Table 4)"),
-            f"{NAME}-total-figure",
+        section(
+            4,
+            "total",
+            "Total",
             "Total",
             "Total seconds over the size: one thread, four threads, GPU; the paper's and this "
             "machine's.",
-            "seconds",
-            pairs_series(whole),
-            table4,
+            "Total: the sum of the measured phases",
+            names,
+            rows.total,
+            [
+                *notes,
+                "As in the paper, the total is loading, processing and transfers, without writing.",
+                cached,
+            ],
         ),
+        _derived(paper, evidence, rows),
     ]
-    sections.append(_derived(paper, evidence, rows))
-    findings = Findings(paper, evidence)
-    _judge_processing(findings, rows)
-    _judge_totals(findings, rows)
-    sections.append(findings.section())
-    return sections
 
 
 @dataclass(frozen=True)
@@ -203,33 +190,15 @@ class _Rows:
 def _rows_of(evidence: Evidence) -> _Rows:
     cores = evidence.setting.cores
 
-    def cpu(size: int, threads: int) -> Row | Missing:
-        return evidence.need(
-            device="cpu",
-            kernel=CPU,
-            scope="memory",
-            bytes=size,
-            threads=threads,
-            executor="threads" if threads > 1 else None,
-        )
-
-    def on_gpu(size: int, scope: str) -> Row | Missing:
-        return evidence.need(
-            device=GPU, kernel=GPU_KERNEL, scope=scope, bytes=size, threads=0, executor=None
-        )
-
-    def file(size: int) -> Row | Missing:
-        return evidence.need(
-            device="cpu", kernel=CPU, scope="file", bytes=size, threads=1, executor=None
-        )
-
-    threads = {n: {s: cpu(s, n) for s in SIZES} for n in (1, 4, cores, 2 * cores)}
-    files = {s: file(s) for s in SIZES}
-    whole = {s: on_gpu(s, "transfer") for s in SIZES}
+    threads = {
+        n: {s: evidence.cpu(CPU, s, n, "threads") for s in SIZES} for n in (1, 4, cores, 2 * cores)
+    }
+    files = {s: evidence.cpu(CPU, s, scope="file") for s in SIZES}
+    whole = {s: evidence.gpu(GPU_KERNEL, s, "transfer") for s in SIZES}
     processing = {
         "cpu1": threads[1],
         "cpu4": threads[4],
-        "gpu": {s: on_gpu(s, "memory") for s in SIZES},
+        "gpu": {s: evidence.gpu(GPU_KERNEL, s) for s in SIZES},
     }
 
     def total(key: str, size: int) -> Row | Missing:
@@ -244,10 +213,6 @@ def _rows_of(evidence: Evidence) -> _Rows:
         {key: {s: total(key, s) for s in SIZES} for key in NAMES},
         threads,
     )
-
-
-def _seconds(rows: Rows) -> dict[int, Cell]:
-    return {size: seconds(row) for size, row in rows.items()}
 
 
 def _paper_ratio(paper: Paper, size: int, over: str, under: str) -> Cell:
@@ -270,11 +235,8 @@ def _paper_overhead(paper: Paper, size: int) -> Cell:
 
 def _derived(paper: Paper, evidence: Evidence, rows: _Rows) -> Section:
     processing, transfer, total = (paper.tables[t] for t in ("processing", "transfer", "total"))
-    gpu = gpu_name(evidence.device)
+    gpu = evidence.device.beside_theirs
     cores = evidence.setting.cores
-
-    def theirs(table: PaperTable, name: str) -> dict[int, float | None]:
-        return {size: printed.seconds for size, printed in table.column(name).items()}
 
     def share(name: str) -> dict[int, float | None]:
         """Return the paper's percentage of the GPU's total, where all parts have times."""
@@ -287,26 +249,21 @@ def _derived(paper: Paper, evidence: Evidence, rows: _Rows) -> Section:
     def here(part: Rows, size: int) -> Cell:
         return scaled(ratio(part[size], rows.total["gpu"][size]), 100)
 
-    one = Line("1 thread", theirs(processing, "cpu1"), rows.processing["cpu1"].__getitem__)
-    four = Line(
-        f"4 threads on {plural(cores, 'core')} here" if cores < 4 else "4 threads",
-        theirs(processing, "cpu4"),
-        rows.processing["cpu4"].__getitem__,
-        workers=4,
-        workers_here=4,
-    )
+    titles = {
+        "cpu1": "1 thread",
+        "cpu4": f"4 threads on {plural(cores, 'core')} here" if cores < 4 else "4 threads",
+        "gpu": f"{gpu}, processing",
+    }
+    lines = [
+        Line(title, processing.seconds(key), rows.processing[key].__getitem__, workers, workers)
+        for (key, title), workers in zip(titles.items(), (1, 4, 1), strict=True)
+    ]
+    lines.append(Line("loading", transfer.seconds("load"), rows.load.__getitem__))
     return derived_section(
         NAME,
         SIZES,
-        [
-            one,
-            four,
-            Line(
-                f"{gpu}, processing", theirs(processing, "gpu"), rows.processing["gpu"].__getitem__
-            ),
-            Line("loading", theirs(transfer, "load"), rows.load.__getitem__),
-        ],
-        one,
+        lines,
+        lines[0],
         [
             Share(f"{gpu}, total", share("transfer"), lambda s: here(rows.transfer, s)),
             Share(f"{gpu}, total", share("load"), lambda s: here(rows.load, s), "loading"),
@@ -325,31 +282,42 @@ def _judge_processing(findings: Findings, rows: _Rows) -> None:
     table = paper.tables["processing"]
     one, four, gpu = (rows.processing[key] for key in NAMES)
 
-    def theirs(size: int | None, over: str, under: str, divisor: int = 1) -> str | None:
-        if size is None:
-            return None
-        return significant(table.number(size, over) / table.number(size, under) / divisor)
+    def theirs(size: int, over: str, under: str) -> float:
+        return table.number(size, over) / table.number(size, under)
 
-    size, cell = at_largest(_claimed(table, "cpu1", "cpu4"), one, four)
-    text = theirs(size, "cpu1", "cpu4")
-    findings.add("four-threads", cell, size, text and f"{text}×")
+    def of_four(over: Row | Missing, under: Row | Missing) -> Cell:
+        return mapped(ratio(over, under), lambda speedup: efficiency(speedup, 4))
+
+    findings.add_at_largest(
+        "four-threads",
+        _claimed(table, "cpu1", "cpu4"),
+        one,
+        four,
+        lambda size: f"{significant(theirs(size, 'cpu1', 'cpu4'))}×",
+    )
     # At 10 MB the paper's own efficiency is 0.51.
-    size, cell = at_largest(_claimed(table, "cpu1", "cpu4", 3), one, four)
-    findings.add(
+    findings.add_at_largest(
         "scales",
-        mapped(cell, lambda speedup: efficiency(speedup, 4)),
-        size,
-        theirs(size, "cpu1", "cpu4", 4),
+        _claimed(table, "cpu1", "cpu4", 3),
+        one,
+        four,
+        lambda size: significant(theirs(size, "cpu1", "cpu4") / 4),
+        of_four,
     )
-    size, cell = at_largest(SIZES, rows.threads[cores], rows.threads[2 * cores])
     note = f"{plural(cores, 'thread')} and {2 * cores}"
-    findings.add("more-threads", cell, size, note=note)
-    size, cell = at_largest(_claimed(table, "cpu4", "gpu"), four, gpu)
-    text = theirs(size, "cpu4", "gpu")
-    findings.add("gpu-processing", cell, size, text and f"{text}×")
-    findings.add(
-        "copies-small", [Case(size_text(s), ratio(rows.transfer[s], rows.kernel[s])) for s in SMALL]
+    by_threads = rows.threads
+    findings.add_at_largest(
+        "more-threads", SIZES, by_threads[cores], by_threads[2 * cores], note=note
     )
+    findings.add_at_largest(
+        "gpu-processing",
+        _claimed(table, "cpu4", "gpu"),
+        four,
+        gpu,
+        lambda size: f"{significant(theirs(size, 'cpu4', 'gpu'))}×",
+    )
+    copies = by_size(SMALL, lambda size: ratio(rows.transfer[size], rows.kernel[size]))
+    findings.add("copies-small", copies)
     findings.add("copies-1mb", ratio(rows.transfer[MIB], rows.transfer[1 << 10]))
 
 
@@ -360,32 +328,32 @@ def _judge_totals(findings: Findings, rows: _Rows) -> None:
 
     # At 1 KB the paper has a * for both.
     there = [s for s in _claimed(whole, "cpu1", "cpu4") if s in common(one, four)] or [MIB]
-    cases = [Case(size_text(s), ratio(one[s], four[s])) for s in there]
-    findings.add("four-threads-total", cases)
+    findings.add("four-threads-total", by_size(there, lambda size: ratio(one[size], four[size])))
     findings.add("crossover-total", crossover_between(four, gpu))
-    size, cell = at_largest(_claimed(whole, "cpu4", "gpu"), four, gpu)
-    theirs = (
-        None
-        if size is None
-        else f"{whole.at(size, 'cpu4').text} s / {whole.at(size, 'gpu').text} s"
+    findings.add_at_largest(
+        "gpu-total",
+        _claimed(whole, "cpu4", "gpu"),
+        four,
+        gpu,
+        lambda size: f"{whole.at(size, 'cpu4').text} s / {whole.at(size, 'gpu').text} s",
     )
-    findings.add("gpu-total", cell, size, theirs)
 
     load = paper.tables["transfer"].column("load")
     processing = paper.tables["processing"].column("cpu4")
     # At 10 MB the paper's two times are equal.
     sizes = [s for s in SIZES if (load[s].value or 0) > (processing[s].value or float("inf"))]
-    size, cell = at_largest(sizes, rows.load, rows.processing["cpu4"])
-    theirs = None if size is None else f"{load[size].text} s / {processing[size].text} s"
-    findings.add("loading", cell, size, theirs)
-
-    parts = _overhead(rows)
-    known = [s for s in SIZES if not isinstance(_paper_overhead(paper, s), Missing)]
-    size, cell = at_largest(known, parts, rows.processing["gpu"])
-    theirs = None if size is None else f"{significant(_paper_overhead(paper, size))}×"
-    findings.add("overhead", cell, size, theirs)
-
-
-def _overhead(rows: _Rows) -> Rows:
-    """Return loading and copies together."""
-    return {s: together((rows.load[s], (WHOLE,)), (rows.transfer[s], (WHOLE,))) for s in SIZES}
+    findings.add_at_largest(
+        "loading",
+        sizes,
+        rows.load,
+        rows.processing["cpu4"],
+        lambda size: f"{load[size].text} s / {processing[size].text} s",
+    )
+    parts = {s: together((rows.load[s], (WHOLE,)), (rows.transfer[s], (WHOLE,))) for s in SIZES}
+    findings.add_at_largest(
+        "overhead",
+        [s for s in SIZES if not isinstance(_paper_overhead(paper, s), Missing)],
+        parts,
+        rows.processing["gpu"],
+        lambda size: f"{significant(_paper_overhead(paper, size))}×",
+    )
