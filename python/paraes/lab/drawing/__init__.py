@@ -5,7 +5,7 @@ Pages and the README's figure follow the reader's light or dark theme: their col
 variables, and every point has a tooltip with its value.
 """
 
-from paraes.lab.drawing.saving import draw, write_all
+from paraes.lab.drawing.plots import draw, write_all
 from paraes.lab.drawing.style import COLUMN_MM, KINDS, MM, PAGE, PHONE, theme_css
 from paraes.lab.drawing.svg import page_svg, standalone_svg
 

@@ -10,8 +10,12 @@ from paraes.lab.document import NANOSECONDS, Axis, Figure, Series
 from paraes.lab.units import significant, size_text, superscript, time_text
 
 
+def _shows(axis: Axis, value: float) -> bool:
+    return math.isfinite(value) and (value > 0 or axis.scale != "log")
+
+
 def _usable(axis: Axis, values: Sequence[float]) -> list[float]:
-    return [v for v in values if math.isfinite(v) and (v > 0 or axis.scale != "log")]
+    return [value for value in values if _shows(axis, value)]
 
 
 def axis_span(axis: Axis, values: Sequence[float]) -> tuple[float, float]:
@@ -103,16 +107,11 @@ def value_text(axis: Axis, value: float) -> str:
             return f"10{superscript(exponent)}"
     return significant(value, 3)
 
+
 def shown_points(figure: Figure, s: Series) -> list[int]:
     """Return the indices of the points that the axes can show."""
-    return [
-        n
-        for n in range(len(s.x))
-        if all(
-            math.isfinite(v) and (v > 0 or axis.scale != "log")
-            for v, axis in ((s.x[n], figure.x), (s.y[n], figure.y))
-        )
-    ]
+    points = zip(s.x, s.y, strict=True)
+    return [n for n, (x, y) in enumerate(points) if _shows(figure.x, x) and _shows(figure.y, y)]
 
 
 def below(

@@ -1,15 +1,33 @@
-"""Draw the two forms of figures on a sheet: lines, and bars of shares."""
+"""Draw the two forms of figures on a sheet: lines, and bars of shares; save them as files.
+
+The same data gives the same files.
+"""
 
 from __future__ import annotations
 
+import io
 import math
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from paraes.lab.document import Figure
+from paraes.lab.document import Document, Figure
 from paraes.lab.drawing.axes import axis_span, below, shown_points, ticks, value_text, y_span
 from paraes.lab.drawing.sheet import Sheet, legend, spread
-from paraes.lab.drawing.style import GRID, INK, LIGHT, MUTED, PAPER, POINTS, Layout, look
+from paraes.lab.drawing.style import (
+    COLUMN_MM,
+    FONT,
+    GRID,
+    INK,
+    LIGHT,
+    MUTED,
+    PAPER,
+    POINTS,
+    Layout,
+    look,
+)
+from paraes.lab.files import make_folder, write_whole
 from paraes.lab.units import significant
 
 
@@ -126,30 +144,17 @@ class _Names:
 
     def write(self, sheet: Sheet, axes: Any, edge: float) -> None:
         """Write the names right of the plot, whose edge is at `edge`, and lead the ends to them."""
-        from matplotlib.lines import Line2D
-
-        height, place = sheet.height, sheet.place()
         for i, x, y, middle, lines in self.labels:
             colour = LIGHT[i % len(LIGHT)]
             at = axes.transData.transform((x, y))  # in pixels, which are points
-            start = max(float(at[0]) + 4, 0.0)
-            xs, ys = [start, edge + 5, edge + 10], [height - float(at[1])] * 2 + [middle]
+            start, end = max(float(at[0]) + 4, 0.0), sheet.height - float(at[1])
+            xs, ys = [start, edge + 5, edge + 10], [end, end, middle]
             if start < edge - 2:  # the line ends early: lead straight to the name
-                xs, ys = [start, edge + 10], [height - float(at[1]), middle]
-            sheet.canvas.add_artist(
-                Line2D(xs, ys, transform=place, color=colour, linewidth=0.6)
-            )
+                xs, ys = [start, edge + 10], [end, middle]
+            sheet.line(xs, ys, color=colour, linewidth=0.6)
             first = middle - (len(lines) - 1) * self.font * 0.6 + self.font * 0.35
             for n, text in enumerate(lines):
-                sheet.canvas.text(
-                    edge + 13,
-                    first + n * self.font * 1.2,
-                    text,
-                    transform=place,
-                    fontsize=self.font,
-                    color=colour,
-                    va="baseline",
-                )
+                sheet.text(edge + 13, first + n * self.font * 1.2, text, self.font, colour)
 
 
 def _names_at_ends(
@@ -165,30 +170,23 @@ def _names_at_ends(
     if not layout.at_ends or not drawn or len(drawn) < len(figure.series):
         return None
     font, most = layout.font, sheet.width * 0.34
-    ends: list[tuple[int, float, float]] = []
-    texts: list[list[str]] = []
+    ends: list[tuple[int, float, float, list[str]]] = []
     for i, shown in drawn.items():
         s = figure.series[i]
         last = max(shown, key=lambda n, s=s: s.x[n])
-        name = s.name
-        y = s.y[last]
+        name, y = s.name, s.y[last]
         if y > top:
             name, y = f"↑ {name}: {value_text(figure.y, y)}", top
         lines = sheet.wrap(name, font, most)
         if len(lines) > 3:
             return None
-        ends.append((i, s.x[last], y))
-        texts.append(lines)
-    wanted = [
-        (up(y), len(lines) * font * 1.2) for (_, _, y), lines in zip(ends, texts, strict=True)
-    ]
+        ends.append((i, s.x[last], y, lines))
+    wanted = [(up(y), len(lines) * font * 1.2) for _, _, y, lines in ends]
     places = spread(wanted, between[0] - font, between[1] + font)
     if places is None:
         return None
-    width = max(sheet.measure(text, font) for lines in texts for text in lines)
-    labels = [
-        (i, x, y, place, lines) for (i, x, y), place, lines in zip(ends, places, texts, strict=True)
-    ]
+    width = max(sheet.measure(text, font) for *_, lines in ends for text in lines)
+    labels = [(i, x, y, at, lines) for (i, x, y, lines), at in zip(ends, places, strict=True)]
     return _Names(width, font, labels)
 
 
@@ -231,7 +229,7 @@ def _stack(figure: Figure, layout: Layout, sheet: Sheet, top: float) -> None:
 # Output
 
 
-def draw_on_sheet(figure: Figure, layout: Layout, title: bool) -> Sheet:
+def _drawn(figure: Figure, layout: Layout, title: bool) -> Sheet:
     sheet = Sheet(layout)
     top = 2.0
     if title:
@@ -242,3 +240,49 @@ def draw_on_sheet(figure: Figure, layout: Layout, title: bool) -> Sheet:
         top += size * 0.5
     (_stack if figure.form == "stack" else _lines)(figure, layout, sheet, top)
     return sheet
+
+
+def saved(figure: Figure, layout: Layout, kind: str, title: bool) -> bytes:
+    import matplotlib
+
+    settings = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": figure.name,
+        "pdf.fonttype": 42,  # TrueType, as publishers want it
+        "font.family": [FONT],
+        "text.parse_math": False,  # a $ in a label is a $
+        "path.simplify": False,  # keeps every point, for the tooltips
+        "axes.unicode_minus": True,
+    }
+    # Without date and version, the same data gives the same file.
+    metadata = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        matplotlib.rcdefaults()  # the user's own settings would change sizes and texts
+        matplotlib.rcParams.update(settings)
+        warnings.simplefilter("ignore")  # of glyphs that the font lacks
+        sheet = _drawn(figure, layout, title)
+        buffer = io.BytesIO()
+        sheet.canvas.savefig(
+            buffer, format=kind, dpi=300 if kind == "png" else POINTS, metadata=metadata[kind]
+        )
+    return buffer.getvalue()
+
+
+def draw(figure: Figure, kind: str, width_mm: float = COLUMN_MM) -> bytes:
+    """Draw a figure for a paper, without a title, as svg, png or pdf."""
+    return saved(figure, Layout.of_width(width_mm), kind, False)
+
+
+def write_all(
+    document: Document, folder: Path, kind: str, width_mm: float = COLUMN_MM
+) -> list[Path]:
+    """Write every figure that has a series as a file in `folder`; return the paths."""
+    make_folder(folder)
+    written = []
+    for figure in document.figures():
+        if not figure.series:
+            continue
+        path = folder / f"{figure.name}.{kind}"
+        write_whole(path, draw(figure, kind, width_mm))
+        written.append(path)
+    return written

@@ -16,12 +16,15 @@ class Sheet:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure as Canvas
         from matplotlib.font_manager import FontProperties
+        from matplotlib.transforms import Affine2D
 
         self.width, self.font = layout.width * POINTS, layout.font
         self.canvas = Canvas(figsize=(layout.width, 1), dpi=POINTS, facecolor=PAPER)
         self._renderer = FigureCanvasAgg(self.canvas).get_renderer()
         self._family = FontProperties(family=FONT)
-        self._later: list[Any] = []
+        # Points from the upper left corner become inches when the sheet has its height.
+        self._flip = Affine2D()
+        self._place = self._flip + self.canvas.dpi_scale_trans
         self.height = 0.0
 
     def measure(self, text: str, font: float, bold: bool = False) -> float:
@@ -58,54 +61,28 @@ class Sheet:
         self, x: float, y: float, text: str, font: float, colour: str, at: str = "left", **more
     ):
         """Write a text whose baseline is at `y`."""
-        self._later.append(("text", x, y, text, font, colour, at, more))
+        how = {"fontsize": font, "color": colour, "ha": at, "va": "baseline"} | more
+        self.canvas.text(x, y, text, transform=self._place, **how)
 
     def line(self, xs: Sequence[float], ys: Sequence[float], **how: Any) -> None:
         """Draw a line."""
-        self._later.append(("line", xs, ys, how))
+        from matplotlib.lines import Line2D
+
+        self.canvas.add_artist(Line2D(xs, ys, transform=self._place, **how))
 
     def bar(self, x: float, y: float, width: float, height: float, colour: str, gid: str) -> None:
         """Fill a rectangle; (x, y) is its upper left corner."""
-        self._later.append(("bar", x, y, width, height, colour, gid))
-
-    def place(self) -> Any:
-        """Return what maps points from the upper left corner to the canvas at its height."""
-        from matplotlib.transforms import Affine2D
-
-        flipped = Affine2D().scale(1 / POINTS, -1 / POINTS).translate(0, self.height / POINTS)
-        return flipped + self.canvas.dpi_scale_trans
-
-    def finish(self, height: float) -> None:
-        """Give the sheet its height, and place everything on it."""
-        from matplotlib.lines import Line2D
         from matplotlib.patches import Rectangle
 
+        how = {"facecolor": colour, "linewidth": 0, "gid": gid}
+        patch = Rectangle((x, y), width, height, transform=self._place, **how)
+        self.canvas.add_artist(patch)
+
+    def finish(self, height: float) -> None:
+        """Give the sheet its height, which decides where everything on it is."""
         self.height = height
         self.canvas.set_size_inches(self.width / POINTS, height / POINTS)
-        place = self.place()
-        for kind, *rest in self._later:
-            if kind == "text":
-                x, y, text, font, colour, at, more = rest
-                self.canvas.text(
-                    x,
-                    y,
-                    text,
-                    transform=place,
-                    fontsize=font,
-                    color=colour,
-                    ha=at,
-                    va="baseline",
-                    **more,
-                )
-            elif kind == "line":
-                xs, ys, how = rest
-                self.canvas.add_artist(Line2D(xs, ys, transform=place, **how))
-            else:
-                x, y, width, tall, colour, gid = rest
-                patch = Rectangle((x, y), width, tall, transform=place, facecolor=colour)
-                patch.set_linewidth(0)
-                patch.set_gid(gid)
-                self.canvas.add_artist(patch)
+        self._flip.scale(1 / POINTS, -1 / POINTS).translate(0, height / POINTS)
 
 
 def spread(wanted: list[tuple[float, float]], low: float, high: float) -> list[float] | None:

@@ -65,6 +65,7 @@ PAGE = Layout(7.6, 3.2, 9.0, 8, 7, True)
 PHONE = Layout(3.44, 2.3, 9.0, 4, 5, False)
 COLUMN_MM = 88.0  # a column of the two-column formats of IEEE and ACM
 
+
 def look(index: int, series: Series) -> dict[str, Any]:
     """Return how matplotlib draws a series: no two of 72 have the same colour and marker."""
     colour = LIGHT[index % len(LIGHT)]
@@ -78,6 +79,7 @@ def look(index: int, series: Series) -> dict[str, Any]:
         "markerfacecolor": PAPER if open_marker else colour,
         "markeredgewidth": 1.0,
     }
+
 
 def theme_css(scope: str) -> str:
     """Return CSS with the colours of figures as variables of `scope`, for both themes."""

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 
 from paraes.lab.document import Figure
 from paraes.lab.drawing.axes import shown_points, value_text, y_span
-from paraes.lab.drawing.plots import shares_of
-from paraes.lab.drawing.saving import saved
+from paraes.lab.drawing.plots import saved, shares_of
 from paraes.lab.drawing.style import BROWSER_FONTS, FONT, PAGE, THEME, Layout, theme_css
 from paraes.lab.units import significant
 
