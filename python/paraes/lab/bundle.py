@@ -61,14 +61,9 @@ def _runs(value: dict[str, Any]) -> list[dict[str, Any]]:
     return [run for part in value["runs"] for run in _runs(part)]
 
 
-def _parts(values: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the parts that reproductions consist of."""
-    return [part for value in values for part in (value.get("lab") or {}).get("parts", [])]
-
-
-def _papers(values: Iterable[dict[str, Any]]) -> list[str]:
-    named = {name for value in values for name in (value.get("lab") or {}).get("papers", [])}
-    return [name for name in NAMES if name in named]
+def _of_labs(values: Iterable[dict[str, Any]], name: str) -> list[Any]:
+    """Return the papers or the parts of all reproductions."""
+    return [found for value in values for found in (value.get("lab") or {}).get(name, [])]
 
 
 def bibtex(papers: Iterable[str]) -> str:
@@ -109,7 +104,8 @@ def commands(values: Sequence[dict[str, Any]], names: Sequence[str]) -> str:
         words = ["paraes-lab", "measure", *[f"{name}=./{name}" for _, name in measured]]
         words += ["-o", "again", "--processes", str(len(_runs(first))), "--", *first["axes"]]
         text += ["# Here ./NAME stands for a paraes program.", shlex.join(words)]
-    lines = {shlex.join(map(str, p["command"])) for p in _parts(values) if p.get("command")}
+    made = [part["command"] for part in _of_labs(values, "parts") if part.get("command")]
+    lines = {shlex.join(map(str, command)) for command in made}
     if lines:
         text += ["", "# These were run, each in the processes that parts/ has:"]
         text += [f"#   {line}" for line in sorted(lines)]
@@ -191,11 +187,11 @@ def write(
     """Write the bundle of a folder whose results, at `paths`, are `values`."""
     from paraes.lab.report import render
 
-    papers = _papers(values)
+    papers = [name for name in NAMES if name in _of_labs(values, "papers")]
     contexts = _contexts(values)
     sources = {f"results/{path.name}": path for path in paths}
     # Other parts in the folder are those of other programs or settings.
-    names = {str(part["file"]) for part in _parts(values) if part.get("file")}
+    names = {str(part["file"]) for part in _of_labs(values, "parts") if part.get("file")}
     parts = {f"parts/{name}": folder / "parts" / name for name in sorted(names)}
     sources |= {name: path for name, path in parts.items() if path.is_file()}
     files: dict[str, bytes | str] = {}

@@ -20,13 +20,8 @@ ROOFS = {"memory": ("memcpy",), "transfer": ("pinned-copy",), "file": ("copy-thr
 # Rivals that have no number of threads: they are the roof of rows of any.
 WITHOUT_THREADS = ("cp",)
 # Kernel → the rival that keeps the same AES units busy.
-PORTS_OF = {
-    "aesni": f"{PORTS}aesni",
-    "vaes256": f"{PORTS}vaes256",
-    "vaes512": f"{PORTS}vaes512",
-    "armv8": f"{PORTS}armv8",
-    "armv8-eor3": f"{PORTS}armv8",
-}
+PORTS_OF = {kernel: f"{PORTS}{kernel}" for kernel in ("aesni", "vaes256", "vaes512", "armv8")}
+PORTS_OF["armv8-eor3"] = f"{PORTS}armv8"
 
 
 @dataclass(frozen=True)
@@ -69,16 +64,19 @@ def clock_of(context: dict[str, Any], given_hz: float | None = None) -> Known:
     if given_hz is not None:
         return Known(given_hz, "given with --clock")
     value = context.get("clock_hz")
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+    if value is not None:
         return Known(float(value), "measured by the bench")
     return Known(None, "the clock frequency is unknown: the JSON's context has no clock_hz")
 
 
+def _counted(value: float | None, reason: str) -> Known:
+    return Known(value, reason if value is None else "counted")
+
+
 def counted(row: Row, name: str) -> Known:
     """Return what one of the processor's counters counted in one call, over all threads."""
-    if name in row.counters:
-        return Known(row.counters[name], "counted")
-    return Known(None, row.counters_reason or "the processor's counters were not read")
+    reason = row.counters_reason or "the processor's counters were not read"
+    return _counted(row.counters.get(name), reason)
 
 
 def cycles_per_byte(row: Row, clock: Known) -> Known:
@@ -181,9 +179,7 @@ def percent_of_ports(row: Row, rows: list[Row]) -> Known:
 
 def energy(row: Row) -> Known:
     """Return the joules of one call, as counted."""
-    if row.energy_joules is None:
-        return Known(None, row.energy_reason or "no counter")
-    return Known(row.energy_joules, "counted")
+    return _counted(row.energy_joules, row.energy_reason or "no counter")
 
 
 def joules_per_gigabyte(row: Row) -> Known:

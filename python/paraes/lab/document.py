@@ -58,6 +58,7 @@ class Missing:
 DIGITS = 3  # of measured numbers in tables
 NANOSECONDS = {"ns": 1.0, "ms": 1e6, "s": 1e9}  # in the units of columns of times
 
+
 @dataclass(frozen=True)
 class AsPrinted:
     """A paper's number as printed, with its unit, in a column of measured ones."""
@@ -177,26 +178,23 @@ class Table:
 
     def footnotes(self) -> list[str]:
         """Return the distinct reasons of missing cells, in order of appearance."""
-        reasons: dict[str, None] = {}
-        for row in self.rows:
-            for cell in row:
-                if isinstance(cell, Missing):
-                    reasons.setdefault(cell.reason)
-        return list(reasons)
+        missing = [cell for row in self.rows for cell in row if isinstance(cell, Missing)]
+        return list(dict.fromkeys(cell.reason for cell in missing))
 
     def texts(self) -> list[list[str]]:
         """Format every cell; missing ones show the number of their footnote."""
         numbers = {reason: i for i, reason in enumerate(self.footnotes(), 1)}
-        lines = []
-        for row in self.rows:
-            line = []
-            for column, cell in zip(self.columns, row, strict=True):
-                text = format_cell(cell, column.kind)
-                if isinstance(cell, Missing):
-                    text = f"– [{numbers[cell.reason]}]"
-                line.append(text)
-            lines.append(line)
-        return lines
+
+        def text(column: Column, cell: Cell) -> str:
+            mark = f" [{numbers[cell.reason]}]" if isinstance(cell, Missing) else ""
+            return format_cell(cell, column.kind) + mark
+
+        return [list(map(text, self.columns, row)) for row in self.rows]
+
+    def all_notes(self) -> list[str]:
+        """Return what stands below the table: the numbered footnotes, then the notes."""
+        footnotes = [f"[{i}] {reason}" for i, reason in enumerate(self.footnotes(), 1)]
+        return [*footnotes, *self.notes]
 
 
 @dataclass
@@ -271,14 +269,7 @@ class Figure:
             "y": self.y.title,
             "categories": self.categories or None,
             "series": [
-                {
-                    "name": s.name,
-                    "origin": s.origin,
-                    "x": s.x,
-                    "y": s.y,
-                    "low": s.low,
-                    "high": s.high,
-                }
+                {key: getattr(s, key) for key in ("name", "origin", "x", "y", "low", "high")}
                 for s in self.series
             ],
         }
@@ -301,6 +292,12 @@ class Bullets:
 Block = Table | Figure | Paragraph | Bullets
 
 
+def table_of(block: Block) -> Table | None:
+    """Return the table that a block is, or that of a figure."""
+    found = block.table if isinstance(block, Figure) else block
+    return found if isinstance(found, Table) else None
+
+
 @dataclass
 class Section:
     """A section. `name` is unique in the document; `level` 1 is a chapter."""
@@ -321,14 +318,7 @@ class Document:
 
     def tables(self) -> list[Table]:
         """Return all tables, including those of figures."""
-        found = []
-        for section in self.sections:
-            for block in section.blocks:
-                if isinstance(block, Table):
-                    found.append(block)
-                elif isinstance(block, Figure) and block.table is not None:
-                    found.append(block.table)
-        return found
+        return [t for s in self.sections for b in s.blocks if (t := table_of(b)) is not None]
 
     def figures(self) -> list[Figure]:
         """Return all figures."""

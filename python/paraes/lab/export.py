@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from paraes.lab.document import (
@@ -13,12 +14,12 @@ from paraes.lab.document import (
     Cell,
     Document,
     Estimate,
-    Figure,
     Missing,
     Paragraph,
     Predicted,
     Table,
     predicted_text,
+    table_of,
 )
 from paraes.lab.files import make_folder, write_whole
 
@@ -35,9 +36,8 @@ def markdown_table(table: Table) -> str:
     lines.append("| " + " | ".join(_pipe(c.heading) or " " for c in table.columns) + " |")
     lines.append("|" + "|".join("---:" if c.numeric else "---" for c in table.columns) + "|")
     lines += ["| " + " | ".join(_pipe(text) for text in row) + " |" for row in table.texts()]
-    reasons = [f"[{i}] {_pipe(reason)}" for i, reason in enumerate(table.footnotes(), 1)]
-    for note in [*reasons, *map(_pipe, table.notes)]:
-        lines += ["", note]
+    for note in table.all_notes():
+        lines += ["", _pipe(note)]
     return "\n".join(lines) + "\n"
 
 
@@ -51,10 +51,8 @@ def markdown(document: Document) -> str:
                 parts.append(f"{block.text}\n")
             elif isinstance(block, Bullets):
                 parts.append("".join(f"- {item}\n" for item in block.items))
-            elif isinstance(block, Table):
-                parts.append(markdown_table(block))
-            elif isinstance(block, Figure) and block.table is not None:
-                parts.append(markdown_table(block.table))
+            elif table := table_of(block):
+                parts.append(markdown_table(table))
     return "\n".join(parts)
 
 
@@ -83,28 +81,20 @@ def csv_table(table: Table) -> str:
         any(isinstance(row[i], (Estimate, Missing, Predicted)) for row in table.rows)
         for i in range(len(table.columns))
     ]
-    header: list[str] = []
-    for column, more in zip(table.columns, rich, strict=True):
-        name = column.full_heading
-        header += [name, f"{name} low", f"{name} high", f"{name} note"] if more else [name]
+
+    def line(of: Iterable[list[object]]) -> list[object]:
+        return [c for cells, more in zip(of, rich, strict=True) for c in cells[: 4 if more else 1]]
+
+    names = [column.full_heading for column in table.columns]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    for row in table.rows:
-        line: list[object] = []
-        for cell, more in zip(row, rich, strict=True):
-            cells = _csv_cells(cell)
-            line += cells if more else cells[:1]
-        writer.writerow(line)
+    writer.writerow(line([name, f"{name} low", f"{name} high", f"{name} note"] for name in names))
+    writer.writerows(line(map(_csv_cells, row)) for row in table.rows)
     return buffer.getvalue()
 
 
-def write_csv(document: Document, folder: Path) -> list[Path]:
-    """Write every table as a file in `folder`; return the paths."""
+def write_csv(document: Document, folder: Path) -> None:
+    """Write every table as a file in `folder`."""
     make_folder(folder)
-    paths = []
     for table in document.tables():
-        path = folder / f"{table.name}.csv"
-        write_whole(path, csv_table(table))
-        paths.append(path)
-    return paths
+        write_whole(folder / f"{table.name}.csv", csv_table(table))

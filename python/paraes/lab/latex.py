@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paraes.lab.document import Document, Table
+from paraes.lab.units import superscript
 
 # Characters in a line, at the size of footnotes (8 points): of a column of 252 points, as in IEEE's
 # and ACM's formats, and of a page of 516 points.
@@ -24,13 +25,7 @@ MOST_LINES = 44  # of the rows of one table
 _LATEX = {
     "\0": "{}",
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "×": r"$\times$",
@@ -51,16 +46,7 @@ _LATEX = {
     "<": r"$<$",
     ">": r"$>$",
     "⁻": "$^{-}$",
-    "⁰": "$^0$",
-    "¹": "$^1$",
-    "²": "$^2$",
-    "³": "$^3$",
-    "⁴": "$^4$",
-    "⁵": "$^5$",
-    "⁶": "$^6$",
-    "⁷": "$^7$",
-    "⁸": "$^8$",
-    "⁹": "$^9$",
+    **{superscript(digit): f"$^{digit}$" for digit in range(10)},
 }
 
 
@@ -173,10 +159,9 @@ def latex_table(table: Table) -> str:
         wide = COLUMN if least <= COLUMN else PAGE
         for chunk in _chunks(part, len(table.rows), wide):
             texts.append(_environment(table, part, chunk, natural, wide, not texts))
-    notes = [f"[{i}] {reason}" for i, reason in enumerate(table.footnotes(), 1)]
-    if notes or table.notes:
+    if notes := table.all_notes():
         end = texts[-1].rindex(r"\end{")
-        lines = [rf"\par\raggedright\footnotesize {escape(n)}" for n in (*notes, *table.notes)]
+        lines = [rf"\par\raggedright\footnotesize {escape(note)}" for note in notes]
         texts[-1] = texts[-1][:end] + "\n".join(lines) + "\n" + texts[-1][end:]
     return "\n".join(texts)
 

@@ -1,19 +1,17 @@
-"""Turn bench JSON into the sections of a report: a module a section."""
+"""Turn bench JSON into the sections of a report."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from paraes.lab.analysis.all_rows import rows_section
+from paraes.lab.analysis.all_rows import rows_section, skipped_section
 from paraes.lab.analysis.crossover import crossover_section
-from paraes.lab.analysis.energy import energy_section
 from paraes.lab.analysis.machine import machine_section
 from paraes.lab.analysis.phases import phases_section
 from paraes.lab.analysis.rivals import rivals_section
-from paraes.lab.analysis.roofs import roofs_section
+from paraes.lab.analysis.roofs import energy_section, roofs_section
 from paraes.lab.analysis.rows import UNITS_NOTE, absent_devices
 from paraes.lab.analysis.scaling import scaling_section
-from paraes.lab.analysis.skipped import skipped_section
 from paraes.lab.analysis.throughput import throughput_figures
 from paraes.lab.beside import beside
 from paraes.lab.configurations import group
@@ -38,18 +36,17 @@ def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
         for machine, indices in machines.items()
     }
     after = own.popitem()[1] if len(own) == 1 else beside(own)
-    every = grouped.rows
     processes = {len(row.samples_of) for row in grouped.valid}
-    counts = f"{min(processes)} to {max(processes)}" if len(processes) > 1 else ""
-    counts = counts or (str(processes.pop()) if processes else "no")
+    counts = " to ".join(map(str, sorted({min(processes), max(processes)}))) if processes else "no"
     head = Section(
         "measurements",
         "Measurements",
         [
             Paragraph(
-                f"{plural(len(every), 'configuration')} in {plural(len(report.rows), 'row')}, "
+                f"{plural(len(grouped.rows), 'configuration')} in "
+                f"{plural(len(report.rows), 'row')}, "
                 f"each measured by {counts} {'process' if counts == '1' else 'processes'}. "
-                f"{len(every) - len(grouped.valid)} are wrong or failed, "
+                f"{len(grouped.rows) - len(grouped.valid)} are wrong or failed, "
                 f"{len(report.skipped)} rows were skipped. Times are medians with 95 % intervals "
                 "from order statistics."
             ),
@@ -58,8 +55,7 @@ def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
         ],
         level=1,
     )
-    last = [section] if (section := skipped_section(report)) is not None else []
-    return [head, machine_section(report), *after, *last]
+    return [head, machine_section(report), *after, *filter(None, [skipped_section(report)])]
 
 
 def _absent(report: Report) -> list[Bullets]:
@@ -81,7 +77,7 @@ def _machine_sections(report: Report, clock_hz: float | None) -> list[Section]:
     counts = [n for c in contexts if isinstance(n := c.get("threads"), int)]
     cores = max(counts, default=None)
     figures = throughput_figures(rows)
-    found: list[Section | None] = [
+    found = [
         Section("throughput", "Throughput", list(figures)) if figures else None,
         rivals_section(rows),
         scaling_section(rows, cores),
@@ -91,7 +87,7 @@ def _machine_sections(report: Report, clock_hz: float | None) -> list[Section]:
         energy_section(rows) if rows else None,
         rows_section(report.rows) if report.rows else None,
     ]
-    return [section for section in found if section is not None]
+    return list(filter(None, found))
 
 
 def document(report: Report, clock_hz: float | None = None) -> Document:

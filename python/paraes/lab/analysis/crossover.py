@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from paraes.lab.analysis.rows import (
-    UNITS_NOTE,
-    job_text,
-)
+from paraes.lab.analysis.rows import UNITS_NOTE, grouped_by, job_text, values_of
 from paraes.lab.crossover import crossover_of
 from paraes.lab.document import (
     Cell,
@@ -17,13 +14,30 @@ from paraes.lab.document import (
 from paraes.lab.rows import Row
 from paraes.lab.units import size_text
 
+# Axes of the rows of a GPU that differ in their size only.
+SERIES = (
+    "report",
+    "device",
+    "kernel",
+    "scope",
+    "mode",
+    "key_bits",
+    "direction",
+    "key_expansion",
+    "transfer",
+    "overlap",
+)
+SAME = ("report", "mode", "key_bits", "direction")  # axes of rows of a GPU and of the CPU
 
-def _opponents_to_show(opponents: dict[tuple, list[Row]], kernel: str) -> list[list[Row]]:
-    """Select the CPU rows to compare with a GPU kernel.
+
+def _opponents(cpu_rows: list[Row], gpu_row: Row) -> list[list[Row]]:
+    """Select the series of the CPU to compare with a GPU kernel.
 
     These are the rows that are fastest at their largest size, and those of the same kernel on the
     CPU. Others would only lengthen the table.
     """
+    same_job = [row for row in cpu_rows if values_of(row, SAME) == values_of(gpu_row, SAME)]
+    opponents = grouped_by(same_job, ("kernel", "workers", "executor"))
     if not opponents:
         return []
 
@@ -32,8 +46,8 @@ def _opponents_to_show(opponents: dict[tuple, list[Row]], kernel: str) -> list[l
         return largest.median_ns / largest.bytes
 
     fastest = min(opponents.values(), key=pace)
-    family = kernel.split("-")[0]  # reference-shared is the GPU's form of reference
-    same = [group for (name, _), group in opponents.items() if name == family]
+    family = str(gpu_row.kernel).split("-")[0]  # reference-shared is the GPU's form of reference
+    same = [group for (name, *_), group in opponents.items() if name == family]
     return [fastest, *[group for group in same if group is not fastest]]
 
 
@@ -43,51 +57,27 @@ def crossover_section(rows: list[Row]) -> Section | None:
     cpu_rows = [
         r
         for r in rows
-        if r.device == "cpu" and r.rival is None and r.scope == "memory" and r.keys is None
+        if r.device == "cpu"
+        and r.rival is None
+        and r.scope == "memory"
+        and r.keys is None
+        and not r.in_place
     ]
-    lines: dict[tuple, list[Row]] = {}
-    for row in gpu_rows:
-        key = (
-            row.report,
-            row.device,
-            row.kernel,
-            row.scope,
-            row.mode,
-            row.key_bits,
-            row.direction,
-            row.key_expansion,
-            row.transfer,
-            row.overlap,
-        )
-        lines.setdefault(key, []).append(row)
     body: list[list[Cell]] = []
-    for members in lines.values():
+    for members in grouped_by(gpu_rows, SERIES).values():
         first = members[0]
-        opponents: dict[tuple, list[Row]] = {}
-        for row in cpu_rows:
-            same = ("mode", "key_bits", "direction")
-            if row.report != first.report or row.in_place:
-                continue
-            if all(getattr(row, n) == getattr(first, n) for n in same):
-                opponents.setdefault((row.kernel, (row.workers, row.executor)), []).append(row)
-        for group in _opponents_to_show(opponents, str(first.kernel)):
+        for group in _opponents(cpu_rows, first):
             found = crossover_of(group, members)
             if found is None:
                 continue
-            timed = "with transfers" if first.scope == "transfer" else "kernel only"
-            cell: Cell = (
-                found.verdict if found.size is None else Estimate(found.size, found.interval)
-            )
-            between = None
-            if found.between is not None:
-                between = f"{size_text(found.between[0])} to {size_text(found.between[1])}"
+            between = found.between and " to ".join(map(size_text, found.between))
             body.append(
                 [
                     first.label(),
-                    timed,
+                    "with transfers" if first.scope == "transfer" else "kernel only",
                     group[0].label(),
                     job_text(first, size=False),
-                    cell,
+                    found.verdict if found.size is None else Estimate(found.size, found.interval),
                     between,
                     None if found.share is None else 100 * found.share,
                     found.changes,
@@ -111,7 +101,7 @@ def crossover_section(rows: list[Row]) -> Section | None:
         "replicates: bootstrap resamples of the measured times.",
         "changes: how many times the faster device changes as the size grows; more than 1 means "
         "that the curves cross more than once.",
+        UNITS_NOTE,
     ]
-    notes.append(UNITS_NOTE)
     table = Table("crossover", "Size from which the GPU is faster", columns, body, notes, keys=4)
     return Section("crossover-section", "Crossover", [table])

@@ -61,31 +61,27 @@ def machine_section(report: Report) -> Section:
     if len(machines) > 1:
         notes.append("Compare rates within one machine only.")
     table = Table("machine", "Machine as detected by the bench", columns, rows, notes, keys=1)
-    blocks: list[Any] = [table]
-    if len(machines) > 1:
-        blocks.insert(
-            0, Paragraph(f"The rows come from {len(machines)} machines. Each has its own columns.")
-        )
-    return Section("machine-section", "Machine", blocks)
+    text = f"The rows come from {len(machines)} machines. Each has its own columns."
+    head = [Paragraph(text)] if len(machines) > 1 else []
+    return Section("machine-section", "Machine", [*head, table])
 
 
 def _libraries(context: dict[str, Any]) -> dict[str, Any]:
-    libraries = context.get("libraries")
-    return libraries if isinstance(libraries, dict) else {}
+    return context.get("libraries") or {}
 
 
 def _field(contexts: list[dict[str, Any]], name: str) -> str:
     values = [context.get(name) for context in contexts]
-    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
-    if name == "clock_hz" and numbers:
-        low, high = (f"{significant(hz * 1e-9, 3)}" for hz in (min(numbers), max(numbers)))
+    known = [value for value in values if value is not None]
+    if name == "clock_hz" and known:
+        low, high = (significant(hz * 1e-9, 3) for hz in (min(known), max(known)))
         return f"{low} GHz" if low == high else f"{low} to {high} GHz"
-    if name == "memory_bytes" and numbers:
-        return _texts([f"{significant(n / GIB, 3)} GiB" for n in numbers])
-    if name == "last_level_cache_bytes" and numbers:
-        return _texts([size_text(n) for n in numbers])
+    if name == "memory_bytes" and known:
+        return _texts([f"{significant(n / GIB, 3)} GiB" for n in known])
+    if name == "last_level_cache_bytes" and known:
+        return _texts([size_text(n) for n in known])
     if name == "hypervisor":
-        return _texts([value and hypervisor_text(str(value)) for value in values])
+        return _texts([value and hypervisor_text(value) for value in values])
     if name == "time":
         times = sorted(str(value) for value in values if value)
         if len(set(times)) > 1:
@@ -110,9 +106,7 @@ def _text(value: Any) -> str:
 
 def _gpus_text(context: dict[str, Any]) -> str:
     words = []
-    gpus = context.get("gpus")
-    for gpu in gpus if isinstance(gpus, list) else []:
-        if isinstance(gpu, dict):
-            kind = " (a CPU)" if is_cpu_device(gpu) else ""
-            words.append(f"{gpu.get('id')}{kind}: {gpu.get('name')}, {gpu.get('driver')}")
+    for gpu in context.get("gpus") or []:
+        kind = " (a CPU)" if is_cpu_device(gpu) else ""
+        words.append(f"{gpu.get('id')}{kind}: {gpu.get('name')}, {gpu.get('driver')}")
     return "; ".join(words) or "none"

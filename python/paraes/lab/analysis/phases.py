@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from paraes.lab.analysis.rows import (
-    UNITS_NOTE,
-    job_cells,
-    label_in,
-)
+from paraes.lab.analysis.rows import UNITS_NOTE, job_columns, label_in
 from paraes.lab.derived import (
     phase_shares,
     phase_times,
@@ -26,37 +24,29 @@ from paraes.lab.document import (
 from paraes.lab.rows import PHASES, Row
 from paraes.lab.units import size_text
 
-PHASE_NAMES = {
-    "read": "read",
-    "key_expansion": "key expansion",
-    "host_to_device": "copy to the GPU",
-    "kernel": "kernel",
-    "device_to_host": "copy from the GPU",
-    "write": "write",
-    "scatter": "scatter",
-    "gather": "gather",
-}
+PHASE_NAMES = {phase: phase.replace("_", " ") for phase in PHASES}
+PHASE_NAMES |= {"host_to_device": "copy to the GPU", "device_to_host": "copy from the GPU"}
 
 
 def _phase_times_table(rows: list[Row], names: list[str]) -> Table:
     """Tabulate the medians of the phases, with intervals where the report has samples."""
-    body: list[list[Cell]] = []
-    for row in rows:
-        line = job_cells(row, rows)
-        for name in names:
-            times = phase_times(row, name)
-            known = times is None or isinstance(times, float)
-            line.append(times if known else median_estimate(times))
-        body.append(line)
+
+    def time(row: Row, phase: str) -> Cell:
+        times = phase_times(row, phase)
+        return times if times is None or isinstance(times, float) else median_estimate(times)
+
     columns = [
-        Column("device and kernel", "text"),
-        Column("job", "text"),
-        Column("size", "size"),
-        *[Column(f"{PHASE_NAMES[p]}, 95 %", "ns") for p in names],
+        *_job_columns(rows),
+        *[(Column(f"{PHASE_NAMES[p]}, 95 %", "ns"), partial(time, phase=p)) for p in names],
     ]
     notes = ["Medians of each phase; no interval where the report has no samples of the phase."]
     notes.append(UNITS_NOTE)
-    return Table("phases-times", "Time of each phase", columns, body, notes)
+    return Table.of("phases-times", "Time of each phase", rows, columns, notes)
+
+
+def _job_columns(rows: list[Row]) -> list[tuple[Column, Callable[[Row], Cell]]]:
+    (_, label), *others = job_columns(rows)
+    return [(Column("device and kernel", "text"), label), *others]
 
 
 def phases_section(rows: list[Row]) -> Section | None:
@@ -69,29 +59,24 @@ def phases_section(rows: list[Row]) -> Section | None:
     if not chosen:
         return None
     names = [p for p in PHASES if any(p in phase_shares(row) for row in chosen)]
-    body: list[list[Cell]] = []
-    for row in chosen:
+
+    def share(row: Row, phase: str) -> Cell:
         shares = phase_shares(row)
-        total = sum(t for t in row.timeline_ns.values() if t is not None)
-        body.append(
-            [
-                *job_cells(row, chosen),
-                *[100 * shares[p] if p in shares else None for p in names],
-                100 * total / row.median_ns,
-            ]
-        )
+        return 100 * shares[phase] if phase in shares else None
+
+    def total(row: Row) -> Cell:
+        return 100 * sum(t for t in row.timeline_ns.values() if t is not None) / row.median_ns
+
     columns = [
-        Column("device and kernel", "text"),
-        Column("job", "text"),
-        Column("size", "size"),
-        *[Column(PHASE_NAMES[p], "percent") for p in names],
-        Column("sum / median", "percent"),
+        *_job_columns(chosen),
+        *[(Column(PHASE_NAMES[p], "percent"), partial(share, phase=p)) for p in names],
+        (Column("sum / median", "percent"), total),
     ]
     notes = [
         "Shares are of the sum of the phases. A sum above the median of the whole call means that "
         "phases overlap; a sum below it, that time passes between them."
     ]
-    table = Table("phases", "Share of each phase", columns, body, notes)
+    table = Table.of("phases", "Share of each phase", chosen, columns, notes)
     largest: dict[tuple, Row] = {}
     for row in chosen:
         key = (row.report, *row.axes("bytes", "cache", "direction"))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from paraes.lab.analysis.rows import (
+    JOB,
     UNITS_NOTE,
-    job_of,
     job_text,
     label_in,
+    values_of,
 )
 from paraes.lab.configurations import ratio_of
 from paraes.lab.document import (
-    Cell,
     Column,
     Estimate,
     Section,
@@ -35,33 +35,24 @@ def rivals_section(rows: list[Row]) -> Section | None:
     if not pairs:
         return None
     alpha = alpha_of(len(pairs))
-    body: list[list[Cell]] = []
-    for row, rival in pairs:
-        ratio = ratio_of(rival, row, alpha)
-        body.append(
-            [
-                label_in(row, rows),
-                rival.name,
-                job_text(row, size=False),
-                row.bytes,
-                Estimate(ratio.value, ratio.interval),
-                verdict(ratio.interval),
-            ]
-        )
+    compared = [(row, rival, ratio_of(rival, row, alpha)) for row, rival in pairs]
     columns = [
-        Column("paraes", "text"),
-        Column("rival", "text"),
-        Column("job", "text"),
-        Column("size", "size"),
-        Column(f"rival's time / paraes' time, {level_text(alpha)}"),
-        Column("paraes is", "text"),
+        (Column("paraes", "text"), lambda of: label_in(of[0], rows)),
+        (Column("rival", "text"), lambda of: of[1].name),
+        (Column("job", "text"), lambda of: job_text(of[0], size=False)),
+        (Column("size", "size"), lambda of: of[0].bytes),
+        (
+            Column(f"rival's time / paraes' time, {level_text(alpha)}"),
+            lambda of: Estimate(of[2].value, of[2].interval),
+        ),
+        (Column("paraes is", "text"), lambda of: verdict(of[2].interval)),
     ]
     caption = "paraes and rivals on the same job"
-    table = Table("rivals", caption, columns, body, [rule(len(pairs)), UNITS_NOTE])
+    table = Table.of("rivals", caption, compared, columns, [rule(len(pairs)), UNITS_NOTE])
     return Section("rivals", "Comparison with rivals", [table])
 
 
 def _same_job(row: Row, rival: Row) -> bool:
-    if row.rival or job_of(row) != job_of(rival) or row.on_gpu != rival.on_gpu:
+    if row.rival or values_of(row, JOB) != values_of(rival, JOB) or row.on_gpu != rival.on_gpu:
         return False
     return row.scope != "memory" or row.threads == rival.threads

@@ -25,9 +25,17 @@ JOB = (
 )
 
 
-def job_of(row: Row) -> tuple[Any, ...]:
-    """Return the job that a row does."""
-    return tuple(getattr(row, name) for name in JOB)
+def values_of(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    """Return the values of these axes or properties of a row."""
+    return tuple(getattr(row, name) for name in names)
+
+
+def grouped_by(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
+    """Group rows by these values, in the order of their first rows."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(values_of(row, names), []).append(row)
+    return groups
 
 
 def job_text(row: Row, size: bool = True) -> str:
@@ -149,14 +157,18 @@ def label_in(row: Row, rows: list[Row], job: bool = False) -> str:
     return label
 
 
-# The first columns of many tables, and their cells.
+# The first columns of many tables.
 WHO = "device and kernel; (rival)"
 JOB_COLUMNS = [Column(WHO, "text"), Column("job", "text"), Column("size", "size")]
 
 
-def job_cells(row: Row, rows: list[Row]) -> list[Cell]:
-    """Return the label of a row among the others, its job and its size."""
-    return [label_in(row, rows), job_text(row, size=False), row.bytes]
+def job_columns(rows: list[Row]) -> list[tuple[Column, Callable[[Row], Cell]]]:
+    """Return these columns with what gives their cells for a row among the others."""
+    return [
+        (JOB_COLUMNS[0], lambda row: label_in(row, rows)),
+        (JOB_COLUMNS[1], lambda row: job_text(row, size=False)),
+        (JOB_COLUMNS[2], lambda row: row.bytes),
+    ]
 
 
 UNITS_NOTE = (

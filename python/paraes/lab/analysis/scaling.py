@@ -19,7 +19,7 @@ from paraes.lab.document import (
     Table,
 )
 from paraes.lab.rows import OPENMP, Row
-from paraes.lab.scaling import Fit, Scaling, scalings, weak_scalings
+from paraes.lab.scaling import Fit, Point, Scaling, scalings, weak_scalings
 
 FIT_COLUMNS = [Column("serial fraction, 95 %"), Column("residual", "percent"), Column("points")]
 
@@ -55,27 +55,30 @@ def _without_shared(names: list[str]) -> tuple[list[str], str]:
     return own, ", ".join(p for p in parts[0] if p in shared)
 
 
-def _scaling_rows(scaling: Scaling) -> list[list[Cell]]:
-    body: list[list[Cell]] = []
-    for p in scaling.points:
-        marks = []
-        if p.superlinear:
-            marks.append("superlinear" if p.superlinear == "yes" else "superlinear within noise")
-        if p.more_than_cores:
-            marks.append("more workers than cores")
-        body.append(
-            [
-                _series_text(scaling),
-                p.workers,
-                p.row.median_ns,
-                Estimate(p.speedup, p.speedup_interval),
-                p.best_serial,
-                Estimate(p.efficiency, p.efficiency_interval),
-                None if p.karp_flatt is None else Estimate(p.karp_flatt, p.karp_flatt_interval),
-                ", ".join(marks),
-            ]
-        )
-    return body
+def speedup_cell(point: Point) -> Cell:
+    """Return the speedup with its interval."""
+    return Estimate(point.speedup, point.speedup_interval)
+
+
+def efficiency_cell(point: Point) -> Cell:
+    """Return the efficiency with its interval."""
+    return Estimate(point.efficiency, point.efficiency_interval)
+
+
+def karp_flatt_cell(point: Point) -> Cell:
+    """Return the serial fraction with its interval; None for one worker."""
+    if point.karp_flatt is None:
+        return None
+    return Estimate(point.karp_flatt, point.karp_flatt_interval)
+
+
+def _marks(point: Point) -> str:
+    marks = []
+    if point.superlinear:
+        marks.append("superlinear" if point.superlinear == "yes" else "superlinear within noise")
+    if point.more_than_cores:
+        marks.append("more workers than cores")
+    return ", ".join(marks)
 
 
 def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
@@ -84,24 +87,20 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
     weak = weak_scalings(rows, cores)
     if not found:
         return None
-    body = [line for scaling in found for line in _scaling_rows(scaling)]
+    points = [(_series_text(s), p) for s in found for p in s.points]
     columns = [
-        Column("series", "text"),
-        Column("workers"),
-        Column("median", "ns"),
-        Column("speedup, 95 %", unit="×"),
-        Column("against the best serial kernel", unit="×"),
-        Column("efficiency"),
-        Column("Karp–Flatt e, 95 %"),
-        Column("note", "text"),
+        (Column("series", "text"), lambda of: of[0]),
+        (Column("workers"), lambda of: of[1].workers),
+        (Column("median", "ns"), lambda of: of[1].row.median_ns),
+        (Column("speedup, 95 %", unit="×"), lambda of: speedup_cell(of[1])),
+        (Column("against the best serial kernel", unit="×"), lambda of: of[1].best_serial),
+        (Column("efficiency"), lambda of: efficiency_cell(of[1])),
+        (Column("Karp–Flatt e, 95 %"), lambda of: karp_flatt_cell(of[1])),
+        (Column("note", "text"), lambda of: _marks(of[1])),
     ]
-    table = Table(
-        "scaling", "Speedup, efficiency and Karp–Flatt", columns, body, [UNITS_NOTE], keys=2
-    )
-    fits: list[list[Cell]] = []
-    for s in found:
-        if s.fit is not None:
-            fits.append(["Amdahl", _series_text(s), *fit_cells(s.fit)])
+    caption = "Speedup, efficiency and Karp–Flatt"
+    table = Table.of("scaling", caption, points, columns, [UNITS_NOTE], keys=2)
+    fits = [["Amdahl", _series_text(s), *fit_cells(s.fit)] for s in found if s.fit is not None]
     for w in weak:
         text = f"{w.base.name}, {job_text(w.base)} a thread"
         text += " by OpenMP" if w.executor == OPENMP else ""
@@ -109,42 +108,26 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
     notes = [FITS_NOTE, RESIDUAL_NOTE]
     if not weak:
         notes.append("Gustafson: not fitted; it needs rows whose size grows with the threads.")
-    fit_table = Table(
-        "scaling-fits",
-        "Amdahl's and Gustafson's laws, fitted",
-        [
-            Column("law", "text"),
-            Column("series", "text"),
-            *FIT_COLUMNS,
-        ],
-        fits,
-        notes,
-    )
+    fit_columns = [Column("law", "text"), Column("series", "text"), *FIT_COLUMNS]
+    caption = "Amdahl's and Gustafson's laws, fitted"
+    fit_table = Table("scaling-fits", caption, fit_columns, fits, notes)
     several = [s for s in found if len(s.points) > 2]
-    blocks: list[Any] = []
+    block: Any = table
     if several:
         names, shared = _without_shared([_series_text(s) for s in several])
         lines = [
-            Series.of(
-                name,
-                ((p.workers, Estimate(p.speedup, p.speedup_interval)) for p in s.points),
-            )
+            Series.of(name, ((p.workers, speedup_cell(p)) for p in s.points))
             for name, s in zip(names, several, strict=True)
         ]
         top = max(max(line.x) for line in lines)
         lines.append(Series("ideal", [1.0, top], [1.0, top], origin="predicted"))
-        blocks.append(
-            Figure(
-                "scaling-speedup",
-                f"Speedup over workers: {shared}" if shared else "Speedup over workers",
-                "Speedup against one worker over the number of threads or ranks, with the ideal "
-                "line.",
-                Axis("workers", "log", "count"),
-                Axis("speedup", "log"),
-                lines,
-                table,
-            )
+        block = Figure(
+            "scaling-speedup",
+            f"Speedup over workers: {shared}" if shared else "Speedup over workers",
+            "Speedup against one worker over the number of threads or ranks, with the ideal line.",
+            Axis("workers", "log", "count"),
+            Axis("speedup", "log"),
+            lines,
+            table,
         )
-    else:
-        blocks.append(table)
-    return Section("scaling-section", "Scaling", [*blocks, fit_table])
+    return Section("scaling-section", "Scaling", [block, fit_table])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paraes.lab.analysis.rows import WHO, job_text, label_in, rates_figure
+from paraes.lab.analysis.rows import WHO, grouped_by, job_text, label_in, rates_figure
 from paraes.lab.document import Figure
 from paraes.lab.rows import Row
 
@@ -12,26 +12,23 @@ def throughput_figures(rows: list[Row]) -> list[Figure]:
 
     Rows of copies (memcpy, copy-threads, …) appear in every figure of their scope.
     """
-    groups: dict[tuple, list[Row]] = {}
     copies = [row for row in rows if row.is_copy]
-    for row in rows:
-        if row.mode is not None and not row.is_ports:
-            axes = (row.mode, row.key_bits, row.direction, row.in_place)
-            key = (row.scope, *axes, row.message_bytes, row.keys)
-            groups.setdefault(key, []).append(row)
+    own = [row for row in rows if row.mode is not None and not row.is_ports]
+    axes = ("scope", "mode", "key_bits", "direction", "in_place", "message_bytes", "keys")
     figures = []
-    for number, (key, members) in enumerate(groups.items(), 1):
-        sizes = [row.bytes for row in members]
+    for number, members in enumerate(grouped_by(own, axes).values(), 1):
+        sizes, first = {row.bytes for row in members}, members[0]
+        if len(sizes) < 2:
+            continue
         whole = members + [
             c
             for c in copies
-            if c.scope == key[0] and c.in_place == key[4] and c.direction in (None, key[3])
+            if c.scope == first.scope and c.in_place == first.in_place
+            if c.direction in (None, first.direction)
             # Other sizes would only lengthen the axis.
             if min(sizes) <= c.bytes <= max(sizes)
         ]
-        if len({row.bytes for row in members}) < 2:
-            continue
-        job = job_text(members[0], size=False)
+        job = job_text(first, size=False)
         figures.append(_throughput_figure(f"throughput-{number}", job, whole))
     return figures
 
