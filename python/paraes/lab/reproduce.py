@@ -19,7 +19,7 @@ from paraes.lab.machines import described, machine_of
 from paraes.lab.measure import Part, costs_of, join, make_all
 from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.chapters import contradictions, drop_absent, pictures
-from paraes.lab.papers.claims import Finding, Findings, FindingsTable
+from paraes.lab.papers.claims import Findings, FindingsTable
 from paraes.lab.papers.data import NAMES, load_paper
 from paraes.lab.papers.evidence import Device, Evidence
 from paraes.lab.papers.setting import Setting
@@ -94,12 +94,6 @@ def evidence_of(whole: dict[str, Any], paper: str, source: str) -> Evidence:
     own = {**whole, "results": results, "skipped": skipped, "lab": {**lab, "parts": parts}}
     report = group(bench.from_object(own, source))
     return Evidence(report, Setting(**lab["setting"]), Device(**lab["device"]))
-
-
-def findings_of(sections: list[Section]) -> list[Finding]:
-    """Return the findings in the sections of a chapter."""
-    tables = [block for s in sections for block in s.blocks if isinstance(block, FindingsTable)]
-    return [finding for table in tables for finding in table.findings]
 
 
 def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
@@ -231,21 +225,18 @@ def document(values: list[dict[str, Any]], analysis: list[Section], sources: lis
     """
     of: dict[str, list[Section]] = {}
     results: list[Result] = []
-    papers: dict[str, None] = {}
-    quick = False
     for whole, source in zip(values, sources, strict=True):
         check(whole, source)
         label = machine_of(whole["context"]).label
         label = f"{label}, {source}" if label in of else label
         of[label] = chapters(whole, source)
         results.append(_result(whole, label, of[label]))
-        papers |= dict.fromkeys(whole["lab"]["papers"])
-        quick = quick or whole["lab"]["setting"].get("quick", False)
+    papers = list(dict.fromkeys(name for result in results for name in result.findings))
     own = next(iter(of.values())) if len(of) == 1 else beside(of)
-    title = f"Reproduction: {', '.join(papers)}" if len(papers) == 1 else "Reproduction of papers"
+    title = f"Reproduction: {papers[0]}" if len(papers) == 1 else "Reproduction of papers"
     machines = "this machine" if len(of) == 1 else f"{len(of)} machines"
     lead = f"The papers' measurements beside the same experiments on {machines}."
-    if quick:
+    if any(result.setting.quick for result in results):
         lead += " A quick run: small sizes and few samples."
     return Document(title, lead, [summary_section(results), *own, *analysis])
 
@@ -253,14 +244,12 @@ def document(values: list[dict[str, Any]], analysis: list[Section], sources: lis
 def _result(whole: dict[str, Any], label: str, sections: list[Section]) -> Result:
     """Collect the findings of a reproduction for the first screen."""
     lab = whole["lab"]
-    findings: dict[str, list[Finding]] = {}
-    for name in lab["papers"]:
-        own = [s for s in sections if s.name.startswith(name)]
-        findings[name] = findings_of(own)
+    blocks = [block for section in sections for block in section.blocks]
+    found = [block.findings for block in blocks if isinstance(block, FindingsTable)]
     return Result(
         label,
         described(whole["context"], label),
         Setting(**lab["setting"]),
         Device(**lab["device"]),
-        findings,
+        dict(zip(lab["papers"], found, strict=True)),  # every chapter has one such table
     )

@@ -12,19 +12,18 @@ from paraes.lab.crossover import Crossover, crossover_of
 from paraes.lab.derived import phase_times
 from paraes.lab.document import (
     NANOSECONDS,
-    AsPrinted,
     Cell,
     Estimate,
     Missing,
     Predicted,
     median_estimate,
 )
-from paraes.lab.papers.data import Printed
 from paraes.lab.rows import Process, Row
 from paraes.lab.statistics import ratio_of_pairs
 from paraes.lab.units import megabytes_per_second
 
 WHOLE = ""  # in place of a phase: the whole call
+COPIES = ("host_to_device", "device_to_host")
 
 
 Rows = Mapping[int, Row | Missing]  # by size, in bytes
@@ -172,16 +171,6 @@ def rate(row: Row | Missing) -> Cell:
 def value_of(cell: Cell) -> float | None:
     """Return the measured number of a cell; None for a Missing or a Predicted."""
     return cell.value if isinstance(cell, Estimate) else None
-
-
-def printed_text(printed: Printed | None) -> str | None:
-    """Return a paper's number as a cell."""
-    return None if printed is None else printed.text
-
-
-def printed_seconds(printed: Printed | None) -> Cell:
-    """Return a paper's number of seconds as a cell of a column of times."""
-    return None if printed is None else AsPrinted(printed.text, "s")
 
 
 def common(over: Rows, under: Rows) -> list[int]:

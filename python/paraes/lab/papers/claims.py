@@ -91,7 +91,7 @@ class Finding:
     """A claim beside the result on this machine.
 
     `effect` is the quantity with its interval in one line, of several cases the one that fits the
-    rule least. `lacks` says what the machine lacks to show the claim.
+    rule least. `lacks` says what the machine lacks to show the claim, in the order of `unmet`.
     """
 
     claim: Claim

@@ -62,7 +62,6 @@ class Printed:
 class PaperTable:
     """A printed table: `cells[row][column id]`. `sizes` are bytes (or threads) by row."""
 
-    id: str
     where: str
     columns: list[dict[str, str]]
     labels: list[str]
@@ -92,6 +91,15 @@ class PaperTable:
         assert value is not None
         return value
 
+    def ratio(self, size: int, over: str, under: str) -> float | None:
+        """Return one number divided by another of its row; None if one of them is a *."""
+        a, b = self.at(size, over).value, self.at(size, under).value
+        return None if a is None or b is None else a / b
+
+    def above(self, over: str, under: str, limit: float = 1.0) -> list[int]:
+        """Return the sizes at which this ratio is above the limit."""
+        return [s for s in self.sizes if (self.ratio(s, over, under) or 0) > limit]
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -116,7 +124,6 @@ def _table(raw: dict[str, Any]) -> PaperTable:
         pairs = zip(columns, row["values"], strict=True)
         cells.append({column["id"]: Printed(text, column["unit"]) for column, text in pairs})
     return PaperTable(
-        id=raw["id"],
         where=raw["where"],
         columns=columns,
         labels=[row["label"] for row in raw["rows"]],

@@ -113,8 +113,3 @@ def _fits(skip: Skip, axes: dict[str, Any]) -> bool:
     whole_device = not skip.axes.get("bytes")
     names = ("device", "scope", "rival") if whole_device else tuple(a for a in AXES if a in axes)
     return all(skip.axes.get(name) == axes[name] for name in names if name in axes)
-
-
-def executor_of(threads: int) -> str | None:
-    """Return the executor axis of a row run by OpenMP: None for one thread."""
-    return OPENMP if threads > 1 else None

@@ -17,44 +17,36 @@ from paraes.lab.document import (
     Series,
     Table,
 )
-from paraes.lab.papers.cells import Rows, duration, printed_text, value_of
+from paraes.lab.papers.cells import Rows, duration, value_of
 from paraes.lab.papers.data import Printed
 from paraes.lab.units import plural, size_text
 
 Cells = Mapping[str, Callable[[int], Cell]]  # by name: the cell of a size, or of so many threads
 
 
-def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
-    """Return a line through the points with measured values; None without any."""
-    kept = [(x, c) for x, c in points if value_of(c) is not None]
-    return Series.of(name, kept) if kept else None
+def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series:
+    """Return a line through the points with measured values."""
+    return Series.of(name, [(x, c) for x, c in points if value_of(c) is not None])
 
 
-def here_series(cells: Cells, xs: Sequence[int]) -> list[Series | None]:
+def here_series(cells: Cells, xs: Sequence[int]) -> list[Series]:
     """Return the lines of what was measured here, by their names."""
     return [
         measured_series(f"{name}, here", [(x, of(x)) for x in xs]) for name, of in cells.items()
     ]
 
 
-def predicted_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
-    """Return a line through the points that are predictions; None without any."""
+def predicted_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series:
+    """Return a line through the points that are predictions."""
     kept = [(x, c) for x, c in points if isinstance(c, Predicted)]
-    if not kept:
-        return None
-    least = min(c.points or 0 for _, c in kept)
+    least = min((c.points or 0 for _, c in kept), default=0)
     return Series.of(f"{name} from {plural(least, 'point')}", kept, "predicted")
 
 
-def paper_series(name: str, printed: Mapping[int, Printed], factor: float = 1.0) -> Series | None:
-    """Return a line through the paper's numbers other than 0; None without any.
-
-    0 has no place on a logarithmic axis.
-    """
-    kept = [(x, p.value * factor) for x, p in printed.items() if p.value]
-    if not kept:
-        return None
-    return Series(name, [float(x) for x, _ in kept], [y for _, y in kept], origin="paper")
+def paper_series(name: str, printed: Mapping[int, Printed], factor: float = 1.0) -> Series:
+    """Return a line through the paper's numbers other than 0, which no logarithmic axis has."""
+    kept = {float(x): p.value * factor for x, p in printed.items() if p.value}
+    return Series(name, list(kept), list(kept.values()), origin="paper")
 
 
 def line_figure(
@@ -62,14 +54,14 @@ def line_figure(
     title: str,
     description: str,
     y: str,
-    series: Iterable[Series | None],
+    series: Iterable[Series],
     table: Table,
     x: Axis | None = None,
     y_scale: str = "log",
     level: float | None = None,
     level_name: str = "",
 ) -> Figure:
-    """Return a figure of lines, by default over the size of the data.
+    """Return a figure of the lines that have points, by default over the size of the data.
 
     `y` is the unit of times, or the title of another axis.
     """
@@ -79,7 +71,7 @@ def line_figure(
         description,
         x or Axis("size of the data", "log", "size"),
         Axis("time", y_scale, y) if y in NANOSECONDS else Axis(y, y_scale),
-        [s for s in series if s is not None],
+        [s for s in series if s.x],
         table,
         level=level,
         level_name=level_name,
@@ -136,7 +128,7 @@ def pairs_figure(
         columns += [
             (
                 Column(f"{pair.theirs}, paper", "printed", unit),
-                lambda s, of=pair.printed: printed_text(of.get(s)),
+                lambda s, of=pair.printed: of[s].text if s in of else None,
             ),
             (Column(f"{pair.ours}, here", unit), lambda s, of=pair.rows: duration(of[s], unit)),
         ]

@@ -112,12 +112,12 @@ def _judge(findings: Findings, rows_of: Mapping[tuple[int, str], Rows]) -> None:
         cpu, gpu = rows_of[bits, "CPU"], rows_of[bits, "GPU CPU"]
         findings.add(f"crossover-{bits}", crossover_between(cpu, gpu))
 
-        def theirs(size: int, name: str = name) -> float:
-            return printed.number(size, f"{name}-CPU") / printed.number(size, f"{name}-GPU CPU")
+        def theirs(size: int, columns: tuple[str, str] = (f"{name}-CPU", f"{name}-GPU CPU")) -> str:
+            return f"{printed.ratio(size, *columns):.3f}×"
 
         # At smaller sizes the paper's GPU is slower.
-        faster = [s for s in SIZES if theirs(s) > 1]
-        findings.add_at_largest(f"gpu-{bits}", faster, cpu, gpu, lambda s, t=theirs: f"{t(s):.3f}×")
+        faster = printed.above(f"{name}-CPU", f"{name}-GPU CPU")
+        findings.add_at_largest(f"gpu-{bits}", faster, cpu, gpu, theirs)
     for bits in (192, 256):
         cpu = rows_of[bits, "CPU"]
         findings.add_at_largest(f"key-{bits}", SIZES, cpu, rows_of[128, "CPU"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.papers.cells import (
+    COPIES,
     Rows,
     common,
     crossover_between,
@@ -43,6 +45,7 @@ DIRECTIONS = {
 }
 LARGE = [100 * MIB, 500 * MIB, 1 << 30]  # files at which the GPU settles (Figures 6 and 8)
 SMALL = [1 << 10, 100 << 10]  # files that the CPU encrypts faster (section VI-A)
+TIMES = ("cpu_time", "gpu_time")  # the paper's columns
 MEGABYTE = MIB / 1e6  # the paper's; rates here are in 10⁶ bytes a second
 
 
@@ -103,18 +106,14 @@ def _section(direction: str, printed: PaperTable, rows: _Direction, gpu: str) ->
     figures, rates_figure, speedups_figure, noun = DIRECTIONS[direction]
     cpu, whole, alone = rows.cpu, rows.whole, rows.alone
 
-    def rates_of(theirs: str, ours: str, key: str, of: Rows) -> list:
-        return [
-            (
-                Column(f"{theirs}, paper", "printed", "MB/s as printed"),
-                lambda s: printed.at(s, key).text,
-            ),
-            (
-                Column(f"{theirs}, paper", unit="10⁶ B/s"),
-                lambda s: printed.number(s, key) * MEGABYTE,
-            ),
-            (Column(f"{ours}, here", unit="10⁶ B/s"), lambda s: rate(of[s])),
-        ]
+    def text(column: str) -> Callable[[int], Cell]:
+        return lambda size: printed.at(size, column).text
+
+    def theirs(column: str) -> Callable[[int], Cell]:
+        return lambda size: printed.number(size, column) * MEGABYTE
+
+    def ours(of: Rows) -> Callable[[int], Cell]:
+        return lambda size: rate(of[size])
 
     def faster(size: int) -> Cell:
         return ratio(cpu[size], whole[size])
@@ -129,8 +128,12 @@ def _section(direction: str, printed: PaperTable, rows: _Direction, gpu: str) ->
         SIZES,
         [
             (Column("size", "size"), int),
-            *rates_of("CPU", "CPU", "cpu_rate", cpu),
-            *rates_of("GPU", gpu, "gpu_rate", whole),
+            (Column("CPU, paper", "printed", "MB/s as printed"), text("cpu_rate")),
+            (Column("CPU, paper", unit="10⁶ B/s"), theirs("cpu_rate")),
+            (Column("CPU, here", unit="10⁶ B/s"), ours(cpu)),
+            (Column("GPU, paper", "printed", "MB/s as printed"), text("gpu_rate")),
+            (Column("GPU, paper", unit="10⁶ B/s"), theirs("gpu_rate")),
+            (Column(f"{gpu}, here", unit="10⁶ B/s"), ours(whole)),
         ],
     )
     crossover = crossover_between(cpu, alone)
@@ -140,16 +143,16 @@ def _section(direction: str, printed: PaperTable, rows: _Direction, gpu: str) ->
         SIZES,
         [
             (Column("size", "size"), int),
-            (Column("paper", "printed", "×"), lambda s: printed.at(s, "speedup").text),
+            (Column("paper", "printed", "×"), text("speedup")),
             (
                 Column("paper, from its times", "printed", "×"),
-                lambda s: speedup_text(printed, s),
+                lambda s: _speedup_text(printed, s),
             ),
             (Column("here", unit="×"), faster),
             (Column("kernel only, here", unit="×"), faster_alone),
             (
                 Column("here / paper's times"),
-                lambda s: scaled(faster(s), 1 / speedup(printed, s)),
+                lambda s: scaled(faster(s), 1 / printed.ratio(s, *TIMES)),
             ),
         ],
         [
@@ -180,13 +183,7 @@ def _section(direction: str, printed: PaperTable, rows: _Direction, gpu: str) ->
             "paper's and this machine's.",
             "10⁶ bytes a second",
             [
-                *here_series(
-                    {
-                        name: lambda s, of=of: rate(of[s])
-                        for name, of in (("CPU", cpu), (gpu, whole), (kernel_only, alone))
-                    },
-                    SIZES,
-                ),
+                *here_series({"CPU": ours(cpu), gpu: ours(whole), kernel_only: ours(alone)}, SIZES),
                 paper_series("CPU, paper", printed.column("cpu_rate"), MEGABYTE),
                 paper_series("GPU, paper", printed.column("gpu_rate"), MEGABYTE),
             ],
@@ -211,16 +208,11 @@ def _section(direction: str, printed: PaperTable, rows: _Direction, gpu: str) ->
     return Section(f"{NAME}-{direction}", noun.capitalize(), blocks)
 
 
-def speedup(printed: PaperTable, size: int) -> float:
-    """Return the speedup that follows from the paper's times."""
-    return printed.number(size, "cpu_time") / printed.number(size, "gpu_time")
-
-
-def speedup_text(printed: PaperTable, size: int) -> str:
-    """Return that speedup with as many digits as the shorter time has, at most 4."""
-    times = (printed.at(size, name).text for name in ("cpu_time", "gpu_time"))
-    digits = (len(text.replace(".", "").lstrip("0")) for text in times)
-    return significant(speedup(printed, size), min(4, *digits))
+def _speedup_text(printed: PaperTable, size: int) -> str:
+    """Return the speedup from the paper's times, with as many digits as the shorter, at most 4."""
+    texts = (printed.at(size, name).text for name in TIMES)
+    digits = (len(text.replace(".", "").lstrip("0")) for text in texts)
+    return significant(printed.ratio(size, *TIMES), min(4, *digits))
 
 
 def _judge_direction(findings: Findings, direction: str, rows: _Direction) -> None:
@@ -268,5 +260,4 @@ def _too_few(sizes: list[int]) -> Case:
 
 
 def _copies_over_kernel(row: Row | Missing) -> Cell:
-    copies = together((row, ("host_to_device", "device_to_host")))
-    return ratio(copies, together((row, ("kernel",))))
+    return ratio(together((row, COPIES)), together((row, ("kernel",))))

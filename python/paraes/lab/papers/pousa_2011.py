@@ -153,7 +153,7 @@ def _here(cells: Cells, source: str = "here") -> list[list[Cell]]:
     return [[title, source, *map(cell, SIZES)] for title, cell in cells.items()]
 
 
-def _paper_series(table: PaperTable, titles: dict[str, str]) -> list[Series | None]:
+def _paper_series(table: PaperTable, titles: dict[str, str]) -> list[Series]:
     return [paper_series(f"{title}, paper", table.column(key)) for key, title in titles.items()]
 
 
@@ -170,8 +170,7 @@ def _derived(paper: Paper, family: Family) -> Section:
         Line("GPU, with copies (Table 3)", transfers.seconds("total"), family.gpu_phases),
     ]
     shares = {
-        size: 100 * (1 - transfers.number(size, "kernel") / transfers.number(size, "total"))
-        for size in transfers.sizes
+        size: 100 * (1 - transfers.ratio(size, "kernel", "total")) for size in transfers.sizes
     }
     share = Share("GPU, with copies (Table 3)", shares, family.copies_share)
     return derived_section(NAME, SIZES, lines, lines[0], [share])

@@ -9,7 +9,7 @@ from typing import Any
 
 from paraes.lab.configurations import units_of
 from paraes.lab.document import Cell, Missing, Predicted, Series
-from paraes.lab.papers.cells import duration, ratio, scaled, together
+from paraes.lab.papers.cells import COPIES, duration, ratio, scaled, together
 from paraes.lab.papers.claims import Findings, by_size
 from paraes.lab.papers.derived_table import Line
 from paraes.lab.papers.evidence import Evidence
@@ -25,7 +25,6 @@ SIZES = [1 << 10, 512 << 10, MIB, 15 * MIB, 128 * MIB, 255 * MIB]
 LARGEST_DECRYPTED = 15 * MIB
 RANKS = (8, 16, 32)
 THREADS = 8
-COPIES = ("host_to_device", "device_to_host")
 
 
 def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) -> list[Run]:
@@ -250,7 +249,7 @@ def workers_note(count: int | None, noun: str) -> str:
     return "" if count is None else f"with {plural(count, noun)}"
 
 
-def mpi_predictions(cells: Cells, sizes: Iterable[int]) -> list[Series | None]:
+def mpi_predictions(cells: Cells, sizes: Iterable[int]) -> list[Series]:
     """Return the lines through the predictions for numbers of ranks."""
     return [
         predicted_series(f"{name}, predicted", [(size, of(size)) for size in sizes])

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from paraes.lab.analysis.scaling import FIT_COLUMNS, FITS_NOTE, RESIDUAL_NOTE, fit_cells
+from paraes.lab.analysis.scaling import (
+    FIT_COLUMNS,
+    FITS_NOTE,
+    RESIDUAL_NOTE,
+    efficiency_cell,
+    fit_cells,
+    karp_flatt_cell,
+    speedup_cell,
+)
 from paraes.lab.document import (
     Axis,
     Cell,
     Column,
-    Estimate,
     Missing,
     Paragraph,
     Section,
@@ -36,12 +43,10 @@ QUICK_SIZES = [64 << 10, 128 << 10, 256 << 10]
 AXES = {"device": "cpu", "kernel": "reference", "scope": "memory"}
 # What a point of a series over threads shows.
 QUANTITIES: dict[str, Callable[[Point], Cell]] = {
-    "speedup": lambda p: Estimate(p.speedup, p.speedup_interval),
-    "efficiency": lambda p: Estimate(p.efficiency, p.efficiency_interval),
-    "rate": lambda p: rate(p.row),
-    "karp-flatt": lambda p: (
-        None if p.karp_flatt is None else Estimate(p.karp_flatt, p.karp_flatt_interval)
-    ),
+    "speedup": speedup_cell,
+    "efficiency": efficiency_cell,
+    "rate": lambda point: rate(point.row),
+    "karp-flatt": karp_flatt_cell,
 }
 
 
@@ -103,45 +108,40 @@ def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
 
     def table(
         name: str,
-        title: str,
+        caption: str,
         theirs: Mapping[int, str],
-        notes: Iterable[str] = (),
-        cells: Callable[[int, int], Cell] | None = None,
-        kind: str = "number",
-        unit: str = "",
+        cells: Callable[[int, int], Cell],
+        notes: Sequence[str] = (),
     ) -> Table:
-        cells = cells or partial(point, name)
-        return Table.of(
-            f"{NAME}-{name}",
-            title,
-            THREADS,
-            [
-                (Column("threads"), int),
-                *([(Column("paper", "printed", unit), theirs.get)] if theirs else []),
-                *[(Column(size_text(s), kind), partial(cells, s)) for s in sizes],
-            ],
-            notes,
-        )
+        kind, unit = ("s", "s, size not stated") if name == "times" else ("number", "")
+        columns = [(Column("threads"), int)]
+        columns += [(Column("paper", "printed", unit), theirs.get)] if theirs else []
+        columns += [(Column(size_text(s), kind), partial(cells, s)) for s in sizes]
+        return Table.of(f"{NAME}-{name}", caption, THREADS, columns, notes)
 
     def section(
         key: str,
         title: str,
         description: str,
         y: str,
-        cells: Callable[[int, int], Cell],
-        theirs: Sequence[Series | None],
-        of: Table,
+        name: str,
+        caption: str,
+        theirs: Mapping[int, str],
+        lines: Sequence[Series],
+        notes: Sequence[str] = (),
         threads: Sequence[int] = THREADS,
         scale: str = "log",
     ) -> Section:
+        """Return a section with the table `name`, and the figure of it with lines of the paper."""
+        cells = time if name == "times" else partial(point, name)
         return figure_section(
             (f"{NAME}-{key}-section", title),
             f"{NAME}-{key}-figure",
             title,
             description,
             y,
-            [*here_series({size_text(s): partial(cells, s) for s in sizes}, threads), *theirs],
-            of,
+            [*here_series({size_text(s): partial(cells, s) for s in sizes}, threads), *lines],
+            table(name, caption, theirs, cells, notes),
             Axis("threads", "log", "count"),
             scale,
         )
@@ -153,6 +153,8 @@ def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
     if (found := series.get(main)) is not None and (fit := found.fit) is not None:
         name = f"Amdahl, {size_text(main)}, fitted to {plural(fit.points, 'point')}"
         laws.append(line(name, {t: amdahl(fit.fraction, t) for t in THREADS}, "predicted"))
+    efficiencies = {t: v / t for t, v in computed.items()}
+    few = [f"More than {cores} threads share the {cores} cores."] if max(THREADS) > cores else []
     superlinear = [
         f"{size_text(size)}, {p.workers} threads: superlinear "
         f"({'beyond noise' if p.superlinear == 'yes' else p.superlinear})"
@@ -160,6 +162,7 @@ def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
         for p in of.values()
         if p.superlinear
     ]
+    rates = "MB/s: 10⁶ bytes a second (the paper states no sizes, so it has no rates)"
     _judge(findings, points.get(main, {}), main, reason)
     return [
         introduction(
@@ -174,19 +177,11 @@ def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
             "Seconds over the number of threads, by size, and the three times that the paper's "
             "text states.",
             "s",
-            time,
+            "times",
+            "Time by threads (figure 'Tempo de Execução'; the paper's of section 5)",
+            {t: p.text for t, p in printed_time.items()},
             [paper_series("paper, size not stated", printed_time)],
-            table(
-                "times",
-                "Time by threads (figure 'Tempo de Execução'; the paper's of section 5)",
-                {t: p.text for t, p in printed_time.items()},
-                [f"More than {cores} threads share the {cores} cores."]
-                if max(THREADS) > cores
-                else [],
-                time,
-                "s",
-                "s, size not stated",
-            ),
+            few,
         ),
         section(
             "speedups",
@@ -194,27 +189,21 @@ def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
             "Speedup over the number of threads, by size; the ideal; and the paper's, from its "
             "times.",
             "speedup",
-            partial(point, "speedup"),
+            "speedup",
+            "Speedup (figure 'Speedup'; the paper's computed from its times, or from its "
+            "Karp–Flatt with 2 and 4 threads)",
+            {t: significant(v) for t, v in computed.items()},
             [line("paper, computed", computed, "paper"), *laws],
-            table(
-                "speedup",
-                "Speedup (figure 'Speedup'; the paper's computed from its times, or from its "
-                "Karp–Flatt with 2 and 4 threads)",
-                {t: significant(v) for t, v in computed.items()},
-            ),
         ),
         section(
             "efficiencies",
             "Efficiency",
             "Speedup divided by threads over the number of threads.",
             "efficiency",
-            partial(point, "efficiency"),
-            [line("paper, computed", {t: v / t for t, v in computed.items()}, "paper")],
-            table(
-                "efficiency",
-                "Efficiency (figure 'Eficiência'; the paper's computed from its speedups)",
-                {t: significant(v / t) for t, v in computed.items()},
-            ),
+            "efficiency",
+            "Efficiency (figure 'Eficiência'; the paper's computed from its speedups)",
+            {t: significant(v) for t, v in efficiencies.items()},
+            [line("paper, computed", efficiencies, "paper")],
             scale="linear",
         ),
         section(
@@ -223,27 +212,16 @@ def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
             "The serial fraction by Karp and Flatt over the number of threads, with 95 % "
             "intervals, and the paper's table.",
             "serial fraction",
-            partial(point, "karp-flatt"),
+            "karp-flatt",
+            "Karp–Flatt: the experimentally determined serial fraction, with its 95 % interval",
+            {t: p.text for t, p in printed_kf.items()},
             [paper_series("paper", printed_kf)],
-            table(
-                "karp-flatt",
-                "Karp–Flatt: the experimentally determined serial fraction, with its 95 % interval",
-                {t: p.text for t, p in printed_kf.items()},
-                superlinear,
-            ),
+            superlinear,
             THREADS[1:],
             "linear",
         ),
         Section(
-            f"{NAME}-rate-section",
-            "Rates",
-            [
-                table(
-                    "rate",
-                    "MB/s: 10⁶ bytes a second (the paper states no sizes, so it has no rates)",
-                    {},
-                )
-            ],
+            f"{NAME}-rate-section", "Rates", [table("rate", rates, {}, partial(point, "rate"))]
         ),
         _fits(series, rows, cores),
     ]
@@ -287,7 +265,7 @@ def _judge(findings: Findings, points: Mapping[int, Point], main: int, reason: M
         return ratio(points[over].row, points[under].row)
 
     for threads in THREADS[1:]:
-        fraction = QUANTITIES["karp-flatt"](points[threads]) if threads in points else reason
+        fraction = karp_flatt_cell(points[threads]) if threads in points else reason
         findings.add(f"karp-flatt-{threads}", fraction, main)
     steps = [(1, 2), (2, 4), (4, 8)]
     findings.add("falls", [Case(f"{a} to {b} threads", time_ratio(a, b)) for a, b in steps], main)
@@ -295,7 +273,7 @@ def _judge(findings: Findings, points: Mapping[int, Point], main: int, reason: M
     findings.add(
         "proportional",
         [
-            Case(plural(t, "thread"), QUANTITIES["efficiency"](p))
+            Case(plural(t, "thread"), efficiency_cell(p))
             for t, p in points.items()
             if 1 < t <= min(cores, 8)
         ]

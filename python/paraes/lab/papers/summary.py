@@ -54,7 +54,7 @@ def _counts(found: Sequence[tuple[str, Finding]]) -> str:
     return f"{total}: " + ", ".join(f"{paper} {count}" for paper, count in counts.items())
 
 
-def _lacking(result: Result) -> list[tuple[str, str, str | None]]:
+def _lacking(result: Result) -> list[list[Cell]]:
     """Return lines of claims that the machine cannot show: which, and why.
 
     A claim that lacks several things is counted with the first of them.
@@ -62,9 +62,9 @@ def _lacking(result: Result) -> list[tuple[str, str, str | None]]:
     groups: dict[str, list[tuple[str, Finding]]] = {}
     for paper, finding in result.each():
         if finding.lacks:
-            groups.setdefault(_first(finding), []).append((paper, finding))
+            groups.setdefault(finding.lacks[0], []).append((paper, finding))
     cores = result.setting.cores
-    lines: list[tuple[str, str, str | None]] = []
+    lines: list[list[Cell]] = []
     for lack in (GPU_LACKS, CPUS_LACK, CPUS_EXCEED, DISK_LACKS):
         if not (found := groups.get(lack)):
             continue
@@ -81,28 +81,22 @@ def _lacking(result: Result) -> list[tuple[str, str, str | None]]:
             why = f"fewer than {least} CPUs are needed; this machine has {cores}"
         else:
             why = "files on a disk are needed; those of the bench are in memory"
-        lines.append((_counts(found), why, None))
+        lines.append([_counts(found), why, ""])
     return lines
 
 
-def _first(finding: Finding) -> str:
-    return next(
-        lack for lack in (GPU_LACKS, CPUS_LACK, CPUS_EXCEED, DISK_LACKS) if lack in finding.lacks
-    )
-
-
-def _not_measured(result: Result) -> list[tuple[str, str, str | None]]:
+def _not_measured(result: Result) -> list[list[Cell]]:
     """Return lines of claims without rows: several with one reason share a line."""
     reasons: dict[str, list[tuple[str, Finding]]] = {}
     for paper, finding in result.each():
         if finding.verdict == NOT_MEASURED:
             reasons.setdefault(finding.effect, []).append((paper, finding))
-    lines: list[tuple[str, str, str | None]] = []
+    lines: list[list[Cell]] = []
     for reason, found in reasons.items():
         if len(found) > 3:
-            lines.append((_counts(found), reason, None))
+            lines.append([_counts(found), reason, ""])
         else:
-            lines += [(f"{paper}: {f.about}", reason, f.rule) for paper, f in found]
+            lines += [[f"{paper}: {f.about}", reason, f.rule] for paper, f in found]
     return lines
 
 
@@ -119,22 +113,12 @@ def summary_section(results: Sequence[Result]) -> Section:
                 for paper, f in found
                 if f.verdict == verdict
             ]
-        for verdict, lines in (
-            (NOT_MEASURED, _not_measured(result)),
-            (NOT_TESTABLE, _lacking(result)),
-        ):
-            rows += [[verdict, which, why, rule or ""] for which, why, rule in lines]
+        rows += [[NOT_MEASURED, *line] for line in _not_measured(result)]
+        rows += [[NOT_TESTABLE, *line] for line in _lacking(result)]
         body += [[*row, result.machine] for row in rows] if several else rows
-    columns = [
-        Column("verdict", "text"),
-        Column("claim", "text"),
-        Column("effect, 95 %", "text"),
-        Column("agrees if", "text"),
-    ]
-    if several:
-        columns.append(Column("machine", "text"))
-    table = Table("claims", "Claims of the papers", columns, body, [VERDICT_NOTE], keys=2)
-    table.form = "claims"
+    titles = ["verdict", "claim", "effect, 95 %", "agrees if", *(["machine"] if several else [])]
+    columns = [Column(title, "text") for title in titles]
+    table = Table("claims", "Claims of the papers", columns, body, [VERDICT_NOTE], 2, "claims")
     lines = []
     for result in results:
         processes = result.setting.processes
@@ -145,6 +129,5 @@ def summary_section(results: Sequence[Result]) -> Section:
             asked = (result.device.reason or "").startswith("left out")
             text += " GPU rows were left out (--device cpu)." if asked else " It has no GPU."
         lines.append(text)
-    if several:
-        return Section("verdicts", "Verdicts", [Bullets(lines), table], level=1)
-    return Section("verdicts", "Verdicts", [Paragraph(lines[0]), table], level=1)
+    head = Bullets(lines) if several else Paragraph(lines[0])
+    return Section("verdicts", "Verdicts", [head, table], level=1)
