@@ -32,8 +32,6 @@ from paraes.lab.units import significant
 
 
 def _lines(figure: Figure, layout: Layout, sheet: Sheet, top: float) -> None:
-    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-
     font = layout.font
     series = figure.series
     low_x, high_x = axis_span(figure.x, [x for s in series for x in s.x])
@@ -77,22 +75,16 @@ def _lines(figure: Figure, layout: Layout, sheet: Sheet, top: float) -> None:
     axes.patch.set_visible(False)
     axes.set_xscale(figure.x.scale)
     axes.set_yscale(figure.y.scale)
-    for axis, places, texts in (
-        (axes.xaxis, x_ticks, x_texts),
-        (axes.yaxis, y_ticks, y_texts),
-    ):
-        axis.set_major_locator(FixedLocator(places))
-        axis.set_major_formatter(FixedFormatter(texts))
-        axis.set_minor_locator(NullLocator())
+    axes.set_xticks(x_ticks, x_texts)
+    axes.set_yticks(y_ticks, y_texts)
+    axes.minorticks_off()
     axes.set_xlim(low_x, high_x)
     axes.set_ylim(low_y, high_y)
     axes.tick_params(length=0, labelsize=font, labelcolor=MUTED, pad=3)
     axes.grid(True, color=GRID, linewidth=0.7, clip_on=False)
     axes.set_axisbelow(True)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(MUTED)
-        spine.set_linewidth(0.8)
+    axes.spines[["left", "bottom"]].set(color=MUTED, linewidth=0.8)
+    axes.spines[["right", "top"]].set_visible(False)
     if figure.level is not None:
         line = axes.axhline(figure.level, color=INK, linewidth=0.8, linestyle=(0, (2, 3)))
         line.set_clip_on(False)
