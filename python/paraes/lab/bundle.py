@@ -30,16 +30,16 @@ MOMENT = (1980, 1, 1, 0, 0, 0)  # of every entry: the same files give the same a
 
 def version_text() -> str:
     """Return the version of the laboratory and of everything that computes its numbers."""
-    try:
-        own = importlib.metadata.version("paraes")
-    except importlib.metadata.PackageNotFoundError:
-        own = "from a source tree"
-    lines = [f"paraes-lab {own}", f"Python {platform.python_version()}"]
-    for name in PACKAGES:
+
+    def version(package: str, otherwise: str) -> str:
         try:
-            lines.append(f"{name} {importlib.metadata.version(name)}")
+            return importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            lines.append(f"{name} is missing")
+            return otherwise
+
+    own = version("paraes", "from a source tree")
+    lines = [f"paraes-lab {own}", f"Python {platform.python_version()}"]
+    lines += [f"{name} {version(name, 'is missing')}" for name in PACKAGES]
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,7 @@ from paraes.lab.beside import beside
 from paraes.lab.configurations import group
 from paraes.lab.discovery import Machine
 from paraes.lab.document import Document, Section, Table
-from paraes.lab.errors import USAGE, LabError
+from paraes.lab.errors import LabError
 from paraes.lab.fields import WrongField, at, expect, shown
 from paraes.lab.machines import described, machine_of
 from paraes.lab.measure import Part, costs_of, join, make_all
@@ -29,11 +29,7 @@ from paraes.lab.runs import Run
 
 def papers_of(name: str) -> list[str]:
     """Return the papers that `name` stands for: one, or all."""
-    if name == "all":
-        return list(NAMES)
-    if name not in NAMES:
-        raise LabError(f"no paper '{name}'; there are {', '.join(NAMES)}, all", USAGE)
-    return [name]
+    return list(NAMES) if name == "all" else [load_paper(name).id]
 
 
 def plan(papers: list[str], setting: Setting) -> list[tuple[Run, list[str]]]:
@@ -106,8 +102,8 @@ def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
         own = EXPERIMENTS[name].chapter(evidence, findings)
         for table in Document("", "", own).tables():
             drop_absent(table, evidence.device)
-        extra = (contradictions(paper), pictures(paper), findings.section())
-        sections += filter(None, [*map(_without_empty, own), *extra])
+        own += [contradictions(paper), pictures(paper), findings.section()]
+        sections += filter(None, map(_without_empty, own))
     return sections
 
 

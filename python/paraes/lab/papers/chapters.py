@@ -91,63 +91,50 @@ def introduction(findings: Findings, ours: str) -> Section:
     return Section(paper.id, f"{raw['short']} ({paper.id})", [Bullets(items)], level=1)
 
 
-def contradictions(paper: Paper) -> Section | None:
+def _side(side: dict[str, str]) -> str:
+    return f"{side['value']} {side['unit']} ({side['where']})".replace("  ", " ")
+
+
+def contradictions(paper: Paper) -> Section:
     """Return where the paper contradicts itself: as listed, and as recomputed."""
-    rows: list[list[Cell]] = []
-    for item in paper.raw["contradictions"]:
-        sides = item["sides"]
-        cells = [f"{s['value']} {s['unit']} ({s['where']})".replace("  ", " ") for s in sides]
-        rows.append([item["about"], *cells, item["note"]])
+    listed = Table(
+        f"{paper.id}-contradictions",
+        "Contradictions within the paper",
+        [Column(t, "text") for t in ("about", "one side", "the other", "note")],
+        [
+            [item["about"], *map(_side, item["sides"]), item["note"]]
+            for item in paper.raw["contradictions"]
+        ],
+    )
     numbers = recompute(paper)
-    blocks: list[Any] = []
-    if rows:
-        blocks.append(
-            Table(
-                f"{paper.id}-contradictions",
-                "Contradictions within the paper",
-                [Column(t, "text") for t in ("about", "one side", "the other", "note")],
-                rows,
-            )
-        )
-    if numbers:
-        wrong = [n for n in numbers if not n.agrees]
-        blocks.append(
-            Paragraph(
-                f"{len(numbers)} printed numbers were recomputed from the paper's other numbers; "
-                f"{len(wrong)} of them {'differs' if len(wrong) == 1 else 'differ'} by more than "
-                "rounding explains."
-            )
-        )
-        if wrong:
-            blocks.append(
-                Table(
-                    f"{paper.id}-recomputed",
-                    "Printed numbers that differ from those recomputed",
-                    [
-                        Column("where", "text"),
-                        Column("quantity", "text"),
-                        Column("printed", "printed"),
-                        Column("computed"),
-                    ],
-                    [
-                        [n.where, n.what, f"{n.printed.text} {n.printed.unit}".strip(), n.value]
-                        for n in wrong
-                    ],
-                )
-            )
-    if not blocks:
-        return None
+    wrong = [n for n in numbers if not n.agrees]
+    text = (
+        f"{len(numbers)} printed numbers were recomputed from the paper's other numbers; "
+        f"{len(wrong)} of them {'differs' if len(wrong) == 1 else 'differ'} by more than "
+        "rounding explains."
+    )
+    recomputed = Table(
+        f"{paper.id}-recomputed",
+        "Printed numbers that differ from those recomputed",
+        [
+            Column("where", "text"),
+            Column("quantity", "text"),
+            Column("printed", "printed"),
+            Column("computed"),
+        ],
+        [[n.where, n.what, f"{n.printed.text} {n.printed.unit}".strip(), n.value] for n in wrong],
+    )
+    blocks = [listed, *([Paragraph(text)] if numbers else []), recomputed]
     return Section(f"{paper.id}-own", "Consistency of the paper's numbers", blocks)
 
 
-def pictures(paper: Paper) -> Section | None:
+def pictures(paper: Paper) -> Section:
     """List the paper's plots, from which no numbers are taken, and its statements."""
-    if not paper.raw["pictures"]:
-        return None
     texts = [f"{p['figure']}: {p['shows']}." for p in paper.raw["pictures"]]
     statements = [f"{s['where']}: {s['says']}." for s in paper.raw["statements"]]
     blocks: list[Any] = [Paragraph("Plots of the paper (no numbers were read off them):")]
     blocks.append(Bullets(texts))
     if statements:
         blocks += [Paragraph("Statements in its text:"), Bullets(statements)]
-    return Section(f"{paper.id}-pictures", "The paper's plots and statements", blocks)
+    title = "The paper's plots and statements"
+    return Section(f"{paper.id}-pictures", title, blocks if texts else [])

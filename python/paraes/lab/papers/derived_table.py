@@ -14,6 +14,10 @@ from paraes.lab.scaling import efficiency, karp_flatt
 from paraes.lab.units import megabytes_per_second
 
 NO_TIME = Missing("the paper has no time for this")
+EFFICIENCY_NOTE = (
+    "efficiency: speedup against one thread divided by threads or ranks. Karp–Flatt: the serial "
+    "fraction that explains the speedup."
+)
 
 
 @dataclass(frozen=True)
@@ -95,27 +99,18 @@ def derived_section(
         quantity = f"{share.part}, %"
         theirs(share.name, quantity, map(share.paper.get, sizes))
         here(share.name, quantity, share.here)
+    notes = [EFFICIENCY_NOTE] if serial is not None else []
+    for part, meaning in (("transfers", "both copies"), ("loading", "reading the file")):
+        if any(share.part == part for share in shares):
+            notes.append(f"{part}: {meaning}, in percent of the whole time.")
     table = sizes_table(
         f"{paper}-derived",
         "Rates (MB/s are 10⁶ bytes a second) and what else follows from the times",
         ["implementation", "quantity", "source"],
         sizes,
         body,
-        _notes(serial, shares),
+        notes,
         keys=3,
     )
     title = f"Derived from the times{of}"
     return Section(f"{paper}-derived-section", title, [table])
-
-
-def _notes(serial: Line | None, shares: Sequence[Share]) -> list[str]:
-    notes = []
-    if serial is not None:
-        notes.append(
-            "efficiency: speedup against one thread divided by threads or ranks. Karp–Flatt: the "
-            "serial fraction that explains the speedup."
-        )
-    for part, meaning in (("transfers", "both copies"), ("loading", "reading the file")):
-        if any(share.part == part for share in shares):
-            notes.append(f"{part}: {meaning}, in percent of the whole time.")
-    return notes

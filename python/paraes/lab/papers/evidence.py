@@ -54,12 +54,7 @@ class Evidence:
     device: Device
 
     def cpu(
-        self,
-        kernel: str,
-        size: int,
-        threads: int = 1,
-        executor: str = OPENMP,
-        **axes: Any,
+        self, kernel: str, size: int, threads: int = 1, executor: str = OPENMP, **axes: Any
     ) -> Row | Missing:
         """Return a row of the CPU, in memory scope; the executor is that of several threads."""
         axes = {"scope": "memory", "executor": executor if threads > 1 else None} | axes

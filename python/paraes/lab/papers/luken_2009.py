@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from paraes.lab.document import Missing, Section
 from paraes.lab.papers.cells import WHOLE, Rows, crossover_between, ratio, together
@@ -31,20 +32,10 @@ def plan(setting: Setting) -> list[Run]:
     runs = []
     for size in setting.sizes(SIZES):
         samples = setting.samples_of(size)
-        keys = tuple(KEYS)
-        runs.append(Run("memory", ("cpu",), ("ttable",), size, key_bits=keys, samples=samples))
-        runs.append(
-            Run(
-                "transfer",
-                (GPU,),
-                ("ttable-simple",),
-                size,
-                key_bits=keys,
-                key_expansions=("host", "device"),
-                rivals=("pinned-copy",),
-                samples=samples,
-            )
-        )
+        run = Run("memory", ("cpu",), ("ttable",), size, key_bits=tuple(KEYS), samples=samples)
+        on_gpu = replace(run, scope="transfer", devices=(GPU,), kernels=("ttable-simple",))
+        places = ("host", "device")
+        runs += [run, replace(on_gpu, key_expansions=places, rivals=("pinned-copy",))]
     return runs
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.papers.cells import (
@@ -65,12 +65,9 @@ def plan(setting: Setting) -> list[Run]:
     both = tuple(DIRECTIONS)
     for size in setting.sizes(SIZES):
         samples = setting.samples_of(size)
-        for scope, devices, copy in (
-            ("memory", ("cpu", GPU), "memcpy"),
-            ("transfer", (GPU,), "pinned-copy"),
-        ):
-            kernels, rivals = ("reference",), (copy,)
-            runs.append(Run(scope, devices, kernels, size, both, rivals=rivals, samples=samples))
+        run = Run("memory", ("cpu", GPU), ("reference",), size, both, samples=samples)
+        runs.append(replace(run, rivals=("memcpy",)))
+        runs.append(replace(run, scope="transfer", devices=(GPU,), rivals=("pinned-copy",)))
     return runs
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from paraes.lab.document import Cell, Column, Missing, Section, Table
@@ -47,16 +47,15 @@ def plan(setting: Setting) -> list[Run]:
     on the GPU; `ttable` also with a thread for each core, and with twice as many."""
     runs = []
     for size in setting.sizes(SIZES):
-        samples = setting.samples_of(size)
         threads = {1, 4, setting.cores, 2 * setting.cores} if size <= 100 * MIB else {1, 4}
-        runs.append(
-            Run("memory", ("cpu",), (CPU,), size, threads=tuple(sorted(threads)), samples=samples)
-        )
-        runs.append(Run("file", ("cpu",), (CPU,), size, threads=(1, 4), samples=samples))
-        runs.append(Run("memory", (GPU,), (GPU_KERNEL,), size, samples=samples))
-        runs.append(
-            Run("transfer", (GPU,), (GPU_KERNEL,), size, rivals=("pinned-copy",), samples=samples)
-        )
+        on_cpu = Run("memory", ("cpu",), (CPU,), size, samples=setting.samples_of(size))
+        on_gpu = replace(on_cpu, devices=(GPU,), kernels=(GPU_KERNEL,))
+        runs += [
+            replace(on_cpu, threads=tuple(sorted(threads))),
+            replace(on_cpu, scope="file", threads=(1, 4)),
+            on_gpu,
+            replace(on_gpu, scope="transfer", rivals=("pinned-copy",)),
+        ]
     return runs
 
 
