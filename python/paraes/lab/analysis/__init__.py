@@ -32,7 +32,9 @@ def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
         machines.setdefault(machine_of(context), []).append(index)
     labels = labels_of(machines)
     own = {
-        labels[machine]: _machine_sections(_of_machine(grouped, indices), clock_hz)
+        labels[machine]: _machine_sections(
+            replace(grouped, rows=[row for row in grouped.rows if row.report in indices]), clock_hz
+        )
         for machine, indices in machines.items()
     }
     after = own.popitem()[1] if len(own) == 1 else beside(own)
@@ -64,18 +66,11 @@ def _absent(report: Report) -> list[Bullets]:
     return [Bullets(list(dict.fromkeys(lines)))] if lines else []
 
 
-def _of_machine(report: Report, indices: list[int]) -> Report:
-    """Return the rows of some contexts."""
-    rows = [row for row in report.rows if row.report in indices or not report.contexts]
-    return replace(report, rows=rows)
-
-
 def _machine_sections(report: Report, clock_hz: float | None) -> list[Section]:
     """Analyse the rows of one machine; `report` is grouped."""
     rows = report.valid
-    contexts = [report.contexts[row.report] for row in rows if row.report < len(report.contexts)]
-    counts = [n for c in contexts if isinstance(n := c.get("threads"), int)]
-    cores = max(counts, default=None)
+    threads = [report.contexts[row.report].get("threads") for row in rows]
+    cores = max(filter(None, threads), default=None)
     figures = throughput_figures(rows)
     found = [
         Section("throughput", "Throughput", list(figures)) if figures else None,

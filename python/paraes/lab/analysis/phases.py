@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from paraes.lab.analysis.rows import UNITS_NOTE, job_columns, label_in
 from paraes.lab.derived import (
@@ -24,6 +22,7 @@ from paraes.lab.document import (
 from paraes.lab.rows import PHASES, Row
 from paraes.lab.units import size_text
 
+WHOSE = "device and kernel"
 PHASE_NAMES = {phase: phase.replace("_", " ") for phase in PHASES}
 PHASE_NAMES |= {"host_to_device": "copy to the GPU", "device_to_host": "copy from the GPU"}
 
@@ -36,17 +35,12 @@ def _phase_times_table(rows: list[Row], names: list[str]) -> Table:
         return times if times is None or isinstance(times, float) else median_estimate(times)
 
     columns = [
-        *_job_columns(rows),
+        *job_columns(rows, WHOSE),
         *[(Column(f"{PHASE_NAMES[p]}, 95 %", "ns"), partial(time, phase=p)) for p in names],
     ]
     notes = ["Medians of each phase; no interval where the report has no samples of the phase."]
     notes.append(UNITS_NOTE)
     return Table.of("phases-times", "Time of each phase", rows, columns, notes)
-
-
-def _job_columns(rows: list[Row]) -> list[tuple[Column, Callable[[Row], Cell]]]:
-    (_, label), *others = job_columns(rows)
-    return [(Column("device and kernel", "text"), label), *others]
 
 
 def phases_section(rows: list[Row]) -> Section | None:
@@ -68,7 +62,7 @@ def phases_section(rows: list[Row]) -> Section | None:
         return 100 * sum(t for t in row.timeline_ns.values() if t is not None) / row.median_ns
 
     columns = [
-        *_job_columns(chosen),
+        *job_columns(chosen, WHOSE),
         *[(Column(PHASE_NAMES[p], "percent"), partial(share, phase=p)) for p in names],
         (Column("sum / median", "percent"), total),
     ]
@@ -101,7 +95,6 @@ def phases_section(rows: list[Row]) -> Section | None:
         form="stack",
         categories=[f"{label_in(r, chosen, job=True)}, {size_text(r.bytes)}" for r in bars],
     )
-    blocks: list[Any] = [figure]
-    if any(row.timeline_samples_ns for row in chosen):
-        blocks.append(_phase_times_table(chosen, names))
-    return Section("phases-section", "Phases", blocks)
+    sampled = any(row.timeline_samples_ns for row in chosen)
+    more = [_phase_times_table(chosen, names)] if sampled else []
+    return Section("phases-section", "Phases", [figure, *more])

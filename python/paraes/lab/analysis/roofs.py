@@ -37,8 +37,7 @@ def roofs_section(
     counts = any(row.counters for row in rows_of_jobs)
 
     def cycles(row: Row) -> Known:
-        context = contexts[row.report] if row.report < len(contexts) else {}
-        return cycles_per_byte(row, clock_of(context, clock_hz))
+        return cycles_per_byte(row, clock_of(contexts[row.report], clock_hz))
 
     known = {
         Column("of a copy of the same size, 95 %", "percent"): lambda r: percent_of_roof(r, rows),

@@ -162,10 +162,10 @@ WHO = "device and kernel; (rival)"
 JOB_COLUMNS = [Column(WHO, "text"), Column("job", "text"), Column("size", "size")]
 
 
-def job_columns(rows: list[Row]) -> list[tuple[Column, Callable[[Row], Cell]]]:
+def job_columns(rows: list[Row], who: str = WHO) -> list[tuple[Column, Callable[[Row], Cell]]]:
     """Return these columns with what gives their cells for a row among the others."""
     return [
-        (JOB_COLUMNS[0], lambda row: label_in(row, rows)),
+        (Column(who, "text"), lambda row: label_in(row, rows)),
         (JOB_COLUMNS[1], lambda row: job_text(row, size=False)),
         (JOB_COLUMNS[2], lambda row: row.bytes),
     ]

@@ -94,13 +94,11 @@ class Evidence:
             return self.device.reason or "no GPU"
         if not self.setting.sizes([axes["bytes"]]):
             return self.setting.why_left_out()
-        for row in self.report.rows:
-            if all(getattr(row, k) == v for k, v in axes.items()) and not row.verified:
-                return "the output was WRONG or the run failed"
-        for skip in self.report.skipped:
-            if _fits(skip, axes):
-                return skip.reason
-        return "not measured"
+        wrong = [row for row in self.report.rows if not row.verified]
+        if any(all(getattr(row, k) == v for k, v in axes.items()) for row in wrong):
+            return "the output was WRONG or the run failed"
+        fitting = (skip.reason for skip in self.report.skipped if _fits(skip, axes))
+        return next(fitting, "not measured")
 
 
 def _fits(skip: Skip, axes: dict[str, Any]) -> bool:
