@@ -1,8 +1,9 @@
 #include "packaging/manual/sections.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string>
+
+#include "packaging/manual/text.hpp"
 
 namespace paraes::manual {
 namespace {
@@ -100,17 +101,10 @@ const std::vector<Row>& files() {
 }
 
 std::vector<std::string_view> related(std::string_view verb) {
-  std::vector<std::string_view> names;
   for (const Relation& relation : relations) {
-    if (relation.verb != verb) continue;
-    std::string_view rest = relation.others;
-    while (!rest.empty()) {
-      const std::size_t space = std::min(rest.find(' '), rest.size());
-      names.push_back(rest.substr(0, space));
-      rest.remove_prefix(std::min(space + 1, rest.size()));
-    }
+    if (relation.verb == verb) return split(relation.others, " ");
   }
-  return names;
+  return {};
 }
 
 }  // namespace paraes::manual

@@ -12,6 +12,9 @@ namespace paraes::manual {
 // Reads a footer: paragraphs, and lists under "Examples:" and "Exit status:".
 [[nodiscard]] Text parse_text(std::string_view footer);
 
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text,
+                                                  std::string_view separator);
+
 // With spaces in place of line breaks.
 [[nodiscard]] std::string joined_lines(std::string_view text);
 
