@@ -7,11 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "cli/words/spelling.hpp"
+#include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
@@ -33,24 +37,13 @@ std::vector<std::string> names_of(const std::vector<const CLI::App*>& verbs) {
   return names;
 }
 
-const CLI::Option* find_long(const CLI::App& app, std::string_view name) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->check_lname(std::string(name))) return option;
-  }
-  return nullptr;
-}
-
-const CLI::Option* find_short(const CLI::App& app, char name) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->check_sname(std::string(1, name))) return option;
-  }
-  return nullptr;
-}
-
 // `flag` is "--long" or "-x".
 const CLI::Option* find_flag(const CLI::App& app, std::string_view flag) {
-  if (flag.substr(0, 2) == "--") return find_long(app, flag.substr(2));
-  return flag.size() == 2 && flag[0] == '-' ? find_short(app, flag[1]) : nullptr;
+  if (!flag.starts_with('-')) return nullptr;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->check_name(std::string(flag))) return option;
+  }
+  return nullptr;
 }
 
 // The long flags, without their dashes.
@@ -182,7 +175,7 @@ class Reader {
     if (word[1] == '-') {
       const std::size_t equals = word.find('=');
       const std::string flag = word.substr(0, equals);
-      const CLI::Option* const option = find_long(level(), flag.substr(2));
+      const CLI::Option* const option = find_flag(level(), flag);
       if (option == nullptr) unknown_flag(flag);
       std::optional<std::string> value;
       if (equals != std::string::npos) value = word.substr(equals + 1);
@@ -192,7 +185,7 @@ class Reader {
     // "-rf" is -r -f, and "-T4" is -T 4.
     for (std::size_t i = 1; i < word.size() && !is_over(); ++i) {
       const std::string flag = {'-', word[i]};
-      const CLI::Option* const option = find_short(level(), word[i]);
+      const CLI::Option* const option = find_flag(level(), flag);
       if (option == nullptr && access(word.c_str(), F_OK) == 0) {
         fail(fmt::format("there is no flag '{}'; if you mean the file, write ./{}", flag, word));
       }
@@ -324,9 +317,8 @@ class Reader {
         static_cast<char>(std::isupper(static_cast<unsigned char>(flag[1])) != 0
                               ? std::tolower(static_cast<unsigned char>(flag[1]))
                               : std::toupper(static_cast<unsigned char>(flag[1])));
-    if (flag.size() == 2 && find_short(level(), other_case) != nullptr) {
-      return did_you_mean({std::string{'-', other_case}});
-    }
+    const std::string other = {'-', other_case};
+    if (flag.size() == 2 && find_flag(level(), other) != nullptr) return did_you_mean({other});
     return "";
   }
 
@@ -340,15 +332,37 @@ class Reader {
   Arguments result_;
 };
 
+// Static, because it is set before options are parsed.
+SecretBytes& stashed_key_hex(std::string_view flag) {
+  static std::array<SecretBytes, 2> digits;
+  return digits.at(flag == "--to-key-hex" ? 1 : 0);
+}
+
 }  // namespace
 
 Arguments read_arguments(CLI::App& app, int argc, const char* const* argv) {
   return Reader(app, argc, argv).read();
 }
 
-bool is_given(const CLI::App& verb, std::string_view flag) {
-  const CLI::Option* const option = find_flag(verb, flag);
-  return option != nullptr && option->count() != 0;
+void stash_key_hex(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--") return;
+    const std::string_view flag = argument.substr(0, argument.find('='));
+    if (flag != "--key-hex" && flag != "--to-key-hex") continue;
+    char* digits = nullptr;
+    if (flag.size() != argument.size()) {
+      digits = argv[i] + flag.size() + 1;
+    } else if (i + 1 < argc) {
+      digits = argv[++i];
+    }
+    if (digits == nullptr) continue;
+    const std::size_t n = std::strlen(digits);
+    stashed_key_hex(flag) = SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(digits), n));
+    std::memset(digits, 'x', n);
+  }
 }
+
+SecretBytes take_key_hex(std::string_view flag) { return std::move(stashed_key_hex(flag)); }
 
 }  // namespace paraes::cli

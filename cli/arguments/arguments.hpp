@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/arguments/cli11_fwd.hpp"
+#include "paraes/secret.hpp"
 
 namespace paraes::cli {
 
@@ -26,8 +27,12 @@ struct Arguments {
 // value that does not fit. Values do not appear in these errors: they may be secrets.
 [[nodiscard]] Arguments read_arguments(CLI::App& app, int argc, const char* const* argv);
 
-// Whether `verb` has the flag "--name" and was given it. CLI11's own get_option_no_throw is
-// noexcept, and ends the process if there is no memory for a copy of the name.
-[[nodiscard]] bool is_given(const CLI::App& verb, std::string_view flag);
+// Moves the digits of every `--key-hex DIGITS` and `--to-key-hex DIGITS` out of the arguments,
+// before CLI11 copies them, and overwrites them with x's. From then on, the process list shows the
+// x's.
+void stash_key_hex(int argc, char** argv);
+
+// The digits that `flag` was given. Empty if none were, or if they were taken before.
+[[nodiscard]] SecretBytes take_key_hex(std::string_view flag);
 
 }  // namespace paraes::cli

@@ -26,7 +26,7 @@ struct SecretSources {
   KeyRole role = KeyRole::open;
   std::optional<std::string> key_file;
   std::optional<KeyEncoding> key_encoding;
-  bool key_hex = false;  // see key_hex.hpp
+  bool key_hex = false;  // see stash_key_hex
   std::optional<std::string> key_command;
   std::optional<std::string> passphrase_file;
   std::optional<int> passphrase_fd;

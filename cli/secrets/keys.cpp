@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/arguments/key_hex.hpp"
+#include "cli/arguments/arguments.hpp"
 #include "cli/secrets/secret_command.hpp"
 #include "cli/streams/input.hpp"
 #include "cli/terminal/messages.hpp"

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -101,12 +102,8 @@ class Line {
 
   Line& operator<<(std::uint64_t number) {
     std::array<char, 21> digits{};
-    std::size_t at = digits.size() - 1;
-    do {
-      digits[--at] = static_cast<char>('0' + number % 10);
-      number /= 10;
-    } while (number != 0);
-    return *this << digits.data() + at;
+    std::to_chars(digits.begin(), digits.end(), number);
+    return *this << digits.data();
   }
 
   [[nodiscard]] std::string_view text() const { return {text_.data(), used_}; }

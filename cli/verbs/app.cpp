@@ -1,5 +1,7 @@
 #include "cli/verbs/app.hpp"
 
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -8,8 +10,6 @@
 #include <utility>
 
 #include "cli/arguments/arguments.hpp"
-#include "cli/arguments/key_hex.hpp"
-#include "cli/terminal/core_dumps.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/signals.hpp"
 #include "cli/words/errors.hpp"
@@ -17,6 +17,7 @@
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 #include "paraes/version.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -77,6 +78,14 @@ ReadCommand read_command(int argc, char** argv, const ExecutableInfo& executable
   return command;
 }
 
+// A core dump could contain keys and plaintext from the stack. The kernel ignores this limit where
+// it pipes core dumps to a handler (kernel.core_pattern), as systemd and most distributions have it
+// do.
+void forbid_core_files() {
+  const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
+  static_cast<void>(setrlimit(RLIMIT_CORE, &no_core));
+}
+
 // Unless the first argument is a verb that has none.
 bool may_have_secrets(int argc, char** argv, const ExecutableInfo& executable) {
   const std::string_view first = argc > 1 ? argv[1] : "";
@@ -92,7 +101,6 @@ int run_guarded(const std::function<int()>& run) {
     reserve_standard_descriptors();
     install_signal_handlers();
     install_terminate_handler();
-    // A core dump could contain keys and plaintext from the stack.
     forbid_core_files();
     ignore_openssl_configuration();
     const int status = run();
@@ -110,7 +118,7 @@ int run_guarded(const std::function<int()>& run) {
 int run_app(int argc, char** argv, const ExecutableInfo& executable) {
   int status = exit_done;
   // Before the first secret, which is in the arguments.
-  if (executable.hides_memory && may_have_secrets(argc, argv, executable)) hide_memory();
+  if (executable.hides_memory && may_have_secrets(argc, argv, executable)) system::hide_memory();
   stash_key_hex(argc, argv);
   auto [app, arguments] = read_command(argc, argv, executable, status);
   if (arguments.help != nullptr) {

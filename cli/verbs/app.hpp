@@ -24,7 +24,8 @@ struct ExecutableInfo {
   std::string summary;           // the first line of --help
   std::string footer;            // the last lines of --help
   std::vector<VerbEntry> verbs;  // in the order of --help
-  // Whether it hides its memory before a verb that has secrets: see core_dumps.hpp.
+  // Whether it forbids all core dumps before a verb that has secrets, and other processes of the
+  // same user to read its memory. Not with MPI: ranks on one host copy messages from each other's.
   bool hides_memory = true;
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
+#include <system_error>
 
 #include "paraes/error.hpp"
 
@@ -40,19 +42,14 @@ constexpr std::array<Suffix, 14> suffixes = {{
 
 std::uint64_t parse_size(std::string_view text, std::string_view flag) {
   constexpr auto limit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  std::size_t digits = 0;
   std::uint64_t value = 0;
-  bool fits = true;
-  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') {
-    const auto digit = static_cast<std::uint64_t>(text[digits] - '0');
-    fits = fits && value <= (limit - digit) / 10;
-    if (fits) value = 10 * value + digit;
-    ++digits;
-  }
-  if (digits != 0) {
+  // Unsigned, from_chars takes digits alone.
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc::invalid_argument) {
+    const std::string_view suffix = text.substr(static_cast<std::size_t>(end - text.data()));
     for (const Suffix& unit : suffixes) {
-      if (text.substr(digits) != unit.text) continue;
-      if (fits && value <= limit / unit.factor) return value * unit.factor;
+      if (suffix != unit.text) continue;
+      if (error == std::errc() && value <= limit / unit.factor) return value * unit.factor;
       throw InvalidArgument(fmt::format("{}: {} is more than 2^63 - 1 bytes", flag, text));
     }
   }
@@ -79,7 +76,7 @@ AmountText amount_text(std::uint64_t bytes) noexcept {
   constexpr std::array<const char*, 7> units = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
   // `value` has three digits, the last `decimals` of them after the point.
   std::uint64_t value = bytes;
-  unsigned decimals = 0;
+  int decimals = 0;
   std::size_t unit = 0;
   for (std::uint64_t scale = 10; value >= 1000; scale *= 10) {
     if (decimals == 0) {
@@ -89,20 +86,16 @@ AmountText amount_text(std::uint64_t bytes) noexcept {
     --decimals;
     value = bytes / scale + (bytes % scale >= scale / 2 ? 1 : 0);
   }
-  AmountText text{};
-  char* end = text.data();
   std::array<char, 3> digits{};
-  std::size_t count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + value % 10);
-    value /= 10;
-  } while (value != 0);
-  while (count != 0) {
-    *end++ = digits[--count];
-    if (count == decimals && count != 0) *end++ = '.';
+  const char* const end = std::to_chars(digits.begin(), digits.end(), value).ptr;
+  AmountText text{};
+  char* next = text.data();
+  for (const char* digit = digits.data(); digit != end; ++digit) {
+    *next++ = *digit;
+    if (end - digit == decimals + 1 && decimals != 0) *next++ = '.';
   }
-  *end++ = ' ';
-  for (const char* name = units[unit]; *name != '\0'; ++name) *end++ = *name;
+  *next++ = ' ';
+  for (const char* name = units[unit]; *name != '\0'; ++name) *next++ = *name;
   return text;
 }
 
