@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "cli/arguments/arguments.hpp"
-#include "cli/secrets/secret_command.hpp"
 #include "cli/streams/input.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/words/errors.hpp"
@@ -41,22 +40,19 @@ SecretBytes read_key_file(const std::string& path, std::string_view name, std::s
   return contents;
 }
 
-}  // namespace
-
-SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse use,
-                            std::optional<KeyEncoding> encoding) {
-  try {
-    return decode_key(std::move(contents), name, use, encoding.value_or(KeyEncoding::by_size));
-  } catch (const WrongKeySize& error) {
-    throw InvalidArgument(fmt::format("{} (`paraes keygen{} -o FILE` makes a new one)",
-                                      error.what(), use == KeyUse::xts ? " --mode xts" : ""));
-  } catch (const AmbiguousKey& error) {
-    throw InvalidArgument(
-        fmt::format("{}; say which with --key-encoding hex or --key-encoding raw", error.what()));
+// What the flags of keys name, but for --key-hex: at most `most` bytes.
+KeyFile read_contents(const SecretSources& sources, std::size_t most,
+                      const SecretReading& reading) {
+  KeyFile file;
+  if (sources.key_command) {
+    file.name = sources.flag("key-command");
+    file.contents = output_of_command(*sources.key_command, file.name, "key", most, reading);
+  } else {
+    file.name = input_name(*sources.key_file);
+    file.contents = read_key_file(*sources.key_file, file.name, most);
   }
+  return file;
 }
-
-namespace {
 
 // Those of this process above standard error.
 std::vector<int> open_descriptors() {
@@ -80,10 +76,20 @@ std::vector<int> open_descriptors() {
 
 }  // namespace
 
+SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse use,
+                            std::optional<KeyEncoding> encoding) {
+  try {
+    return decode_key(std::move(contents), name, use, encoding.value_or(KeyEncoding::by_size));
+  } catch (const WrongKeySize& error) {
+    throw InvalidArgument(fmt::format("{} (`paraes keygen{} -o FILE` makes a new one)",
+                                      error.what(), use == KeyUse::xts ? " --mode xts" : ""));
+  } catch (const AmbiguousKey& error) {
+    throw InvalidArgument(
+        fmt::format("{}; say which with --key-encoding hex or --key-encoding raw", error.what()));
+  }
+}
+
 void hide_descriptors(const SecretSources& sources) {
-  const auto hide = [](int descriptor) {
-    if (descriptor > STDERR_FILENO) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  };
   std::vector<FileId> secrets;
   if (sources.passphrase_fd) {
     struct stat status = {};
@@ -97,24 +103,18 @@ void hide_descriptors(const SecretSources& sources) {
   for (const int descriptor : open_descriptors()) {
     struct stat status = {};
     if (fstat(descriptor, &status) != 0) continue;
-    if (std::find(secrets.begin(), secrets.end(), FileId(status)) != secrets.end())
-      hide(descriptor);
+    if (std::find(secrets.begin(), secrets.end(), FileId(status)) != secrets.end()) {
+      fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    }
   }
 }
 
 SecretBytes load_key(const SecretSources& sources, KeyUse use, const SecretReading& reading) {
+  if (sources.key_command || !sources.key_hex) {
+    KeyFile file = read_contents(sources, max_key_file_bytes, reading);
+    return decode_key_file(std::move(file.contents), file.name, use, sources.key_encoding);
+  }
   const std::string flag = sources.flag("key-hex");
-  if (sources.key_command) {
-    const std::string name = sources.flag("key-command");
-    return decode_key_file(
-        output_of_command(*sources.key_command, name, "key", max_key_file_bytes, reading), name,
-        use, sources.key_encoding);
-  }
-  if (!sources.key_hex) {
-    const std::string name = input_name(*sources.key_file);
-    return decode_key_file(read_key_file(*sources.key_file, name, max_key_file_bytes), name, use,
-                           sources.key_encoding);
-  }
   if (!reading.quiet) {
     say(fmt::format("warning: {} shows the key in the process list; use {}", flag,
                     sources.flag("key-file")));
@@ -132,15 +132,7 @@ SecretBytes load_key(const SecretSources& sources, KeyUse use, const SecretReadi
 }
 
 KeyFile read_key_or_keyset(const SecretSources& sources, const SecretReading& reading) {
-  KeyFile file;
-  if (sources.key_command) {
-    file.name = sources.flag("key-command");
-    file.contents =
-        output_of_command(*sources.key_command, file.name, "key", most_keyset_bytes, reading);
-  } else {
-    file.name = input_name(*sources.key_file);
-    file.contents = read_key_file(*sources.key_file, file.name, most_keyset_bytes);
-  }
+  KeyFile file = read_contents(sources, most_keyset_bytes, reading);
   const Bytes text = file.contents.span();
   const auto* first = std::find_if(text.data(), text.data() + text.size(), [](std::uint8_t c) {
     return c != ' ' && c != '\t' && c != '\r' && c != '\n';

@@ -2,6 +2,7 @@
 // Zeroises every copy that it makes.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,12 @@ struct KeyFile {
 // For a key that is not --key-hex.
 [[nodiscard]] KeyFile read_key_or_keyset(const SecretSources& sources,
                                          const SecretReading& reading);
+
+// Runs `command` with /bin/sh and returns what it printed. `flag`: names it in errors. `kind`:
+// "key". Throws InvalidArgument if it printed more than `most` bytes, and Error if it failed.
+[[nodiscard]] SecretBytes output_of_command(const std::string& command, const std::string& flag,
+                                            std::string_view kind, std::size_t most,
+                                            const SecretReading& how);
 
 // Which bytes of a source are the passphrase.
 enum class PassphraseRule {

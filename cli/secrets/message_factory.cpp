@@ -22,14 +22,14 @@ namespace {
 // A thread that waits for the mutex has no key yet.
 class Lock {
  public:
-  explicit Lock(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
+  explicit Lock(std::recursive_mutex& mutex) : lock_(mutex, std::try_to_lock) {
     if (lock_) return;
     const Progress::KeyWait wait;
     lock_.lock();
   }
 
  private:
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<std::recursive_mutex> lock_;
 };
 
 // The memory of this machine in bytes; unlimited if that is unknown.
@@ -115,6 +115,7 @@ void MessageFactory::load_secrets() {
 }
 
 const SecretBytes& MessageFactory::key() {
+  const Lock lock(mutex_);
   if (key_) return *key_;
   load_once([&] {
     const bool raw = plan_.format == Format::raw;
@@ -129,6 +130,7 @@ const SecretBytes& MessageFactory::key() {
 }
 
 const SecretBytes& MessageFactory::passphrase() {
+  const Lock lock(mutex_);
   if (passphrase_) return *passphrase_;
   load_once([&] {
     const auto rule =
@@ -140,6 +142,7 @@ const SecretBytes& MessageFactory::passphrase() {
 }
 
 const std::vector<TinkKey>& MessageFactory::tink_keys() {
+  const Lock lock(mutex_);
   if (tink_keys_) return *tink_keys_;
   load_once([&] { tink_keys_ = load_tink_keys(); });
   return *tink_keys_;
@@ -178,6 +181,7 @@ std::vector<TinkKey> MessageFactory::load_tink_keys() const {
 }
 
 const SecretBytes& MessageFactory::input_key(const Preface& preface) {
+  const Lock lock(mutex_);
   const std::pair<unsigned, ScryptInputs> id = {preface.key_bits,
                                                 {preface.scrypt_log2n, preface.kdf_salt}};
   auto found = derived_.find(id);
@@ -197,26 +201,15 @@ Message MessageFactory::open_message(std::unique_ptr<Source>& source) {
 
 Message::Parts MessageFactory::new_parts() {
   switch (plan_.format) {
-    case Format::c2sp: {
-      const SecretBytes* secret = nullptr;
-      {
-        const Lock lock(mutex_);
-        secret = &key();
-      }
-      return new_c2sp_message(secret->span(), plan_.context);
-    }
+    case Format::c2sp:
+      return new_c2sp_message(key().span(), plan_.context);
     case Format::tink: {
-      const TinkKey* primary = nullptr;
-      {
-        const Lock lock(mutex_);
-        primary = tink_keys().data();
-      }
-      return new_tink_message(primary->parameters, primary->value.span(), plan_.context);
+      const TinkKey& primary = tink_keys().front();
+      return new_tink_message(primary.parameters, primary.value.span(), plan_.context);
     }
     default:
-      break;
+      return new_paraes();
   }
-  return new_paraes();
 }
 
 Message::Parts MessageFactory::new_paraes() {
@@ -228,25 +221,20 @@ Message::Parts MessageFactory::new_paraes() {
     const Wrapped wrapped = wrap_for_recipients(own.span());
     return new_paraes_message(wrapped.preface, own.span(), plan_.context, wrapped.wrap);
   }
-  const SecretBytes* secret = nullptr;
-  Preface preface;
+  if (kind_ == SecretKind::key) {
+    const SecretBytes& secret = key();
+    return new_paraes_message(Preface::for_key(secret.size()), secret.span(), plan_.context);
+  }
   {
+    // One salt for all files of a run: scrypt runs once, and each message still has its own key,
+    // since that comes from the message's own salt.
     const Lock lock(mutex_);
-    if (kind_ == SecretKind::key) {
-      secret = &key();
-      preface = Preface::for_key(secret->size());
-    } else {
-      // One salt for all files of a run: scrypt runs once, and each message still has its own key,
-      // since that comes from the message's own salt.
-      if (!new_preface_) {
-        static_cast<void>(passphrase());
-        new_preface_ = Preface::for_passphrase(bits, plan_.scrypt_log2n);
-      }
-      preface = *new_preface_;
-      secret = &input_key(preface);
+    if (!new_preface_) {
+      static_cast<void>(passphrase());
+      new_preface_ = Preface::for_passphrase(bits, plan_.scrypt_log2n);
     }
   }
-  return new_paraes_message(preface, secret->span(), plan_.context);
+  return new_paraes_message(*new_preface_, input_key(*new_preface_).span(), plan_.context);
 }
 
 MessageFactory::Wrapped MessageFactory::wrap_for_recipients(Bytes input_key) {
@@ -270,14 +258,10 @@ std::vector<std::uint8_t> MessageFactory::header_for_recipients(const OpenHeader
 Message::Parts MessageFactory::open_parts(std::unique_ptr<Source>& source) {
   switch (plan_.format) {
     case Format::tink:
-      return open_tink(source);
+      return open_tink_message(tink_keys(), source, plan_.context);
     case Format::c2sp: {
-      const SecretBytes* secret = nullptr;
-      {
-        const Lock lock(mutex_);
-        secret = &key();
-      }
-      return open_c2sp_message(read_start(*source, c2sp_header_bytes), secret->span(),
+      const SecretBytes& secret = key();
+      return open_c2sp_message(read_start(*source, c2sp_header_bytes), secret.span(),
                                plan_.context);
     }
     default:
@@ -338,24 +322,22 @@ MessageFactory::OpenHeader MessageFactory::open_header(Source& source) {
   preface = Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
   check_kind(preface);
   const SecretBytes* secret = nullptr;
-  {
-    const Lock lock(mutex_);
-    if (preface.kdf == Kdf::none) {
-      secret = &key();
-    } else if (key_bits() != 0 && key_bits() != preface.key_bits) {
-      throw InvalidArgument(fmt::format("--key-bits {} contradicts the header, which is for AES-{}",
-                                        key_bits(), preface.key_bits));
-    } else if (preface.kdf == Kdf::scrypt) {
-      check_scrypt(preface.scrypt_log2n, plan_.max_scrypt_log2n);
-      secret = &input_key(preface);
-    } else {
-      // Before age runs, and perhaps asks: an impossible size needs no key.
-      const auto* const file = dynamic_cast<const PositionalSource*>(&source);
-      if (file != nullptr && !plan_.salvage) {
-        static_cast<void>(c2sp_layout(header.size()).extent_of(file->size()));
-      }
-      secret = &age_.of_header(header);
+  if (preface.kdf == Kdf::none) {
+    secret = &key();
+  } else if (key_bits() != 0 && key_bits() != preface.key_bits) {
+    throw InvalidArgument(fmt::format("--key-bits {} contradicts the header, which is for AES-{}",
+                                      key_bits(), preface.key_bits));
+  } else if (preface.kdf == Kdf::scrypt) {
+    check_scrypt(preface.scrypt_log2n, plan_.max_scrypt_log2n);
+    secret = &input_key(preface);
+  } else {
+    // Before age runs, and perhaps asks: an impossible size needs no key.
+    const auto* const file = dynamic_cast<const PositionalSource*>(&source);
+    if (file != nullptr && !plan_.salvage) {
+      static_cast<void>(c2sp_layout(header.size()).extent_of(file->size()));
     }
+    const Lock lock(mutex_);
+    secret = &age_.of_header(header);
   }
   if (preface.kdf == Kdf::recipients) {
     opened.input_key = open_slot(header, secret->span());
@@ -363,15 +345,6 @@ MessageFactory::OpenHeader MessageFactory::open_header(Source& source) {
   }
   opened.parts = open_paraes_message(header, secret->span(), plan_.context);
   return opened;
-}
-
-Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
-  const std::vector<TinkKey>* keys = nullptr;
-  {
-    const Lock lock(mutex_);
-    keys = &tink_keys();
-  }
-  return open_tink_message(*keys, source, plan_.context);
 }
 
 std::unique_ptr<StreamTransform> MessageFactory::raw(unsigned& key_bits) {

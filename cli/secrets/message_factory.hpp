@@ -83,7 +83,6 @@ class MessageFactory {
     std::vector<std::uint8_t> wrap;
   };
   [[nodiscard]] Wrapped wrap_for_recipients(Bytes input_key);
-  [[nodiscard]] Message::Parts open_tink(std::unique_ptr<Source>& source);
   [[nodiscard]] std::vector<std::uint8_t> read_header(Source& source) const;
   void check_kind(const Preface& preface) const;
   void check_key_bits(std::size_t key_bytes) const;
@@ -95,8 +94,9 @@ class MessageFactory {
   const SecretSources& keys_;
   KnownSecrets& known_;
   const SecretKind kind_;
-  // Held while a secret is read, asked for or derived. References to secrets stay valid after that.
-  std::mutex mutex_;
+  // Held while a secret is read, asked for or derived, which may need another secret. References to
+  // secrets stay valid after that.
+  std::recursive_mutex mutex_;
   std::exception_ptr load_error_;
   std::optional<SecretBytes> key_;
   std::optional<SecretBytes> passphrase_;

@@ -5,7 +5,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,7 +15,6 @@
 #include <utility>
 
 #include "cli/secrets/keys.hpp"
-#include "cli/secrets/secret_command.hpp"
 #include "cli/streams/input.hpp"
 #include "cli/terminal/signals.hpp"
 #include "cli/terminal/status_line.hpp"

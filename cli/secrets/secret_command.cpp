@@ -1,4 +1,4 @@
-#include "cli/secrets/secret_command.hpp"
+#include "cli/secrets/keys.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -101,6 +101,8 @@ bool is_type_name(std::string_view text) {
 
 // Decodes base64 or base64url (RFC 4648 sections 4 and 5), with padding or without.
 SecretBytes decode_base64(std::string_view text, std::string_view name) {
+  constexpr std::string_view alphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto refuse = [&] { fail(name, "a key's value is not base64"); };
   std::size_t digits = text.size();
   while (digits != 0 && text.size() - digits < 2 && text[digits - 1] == '=') --digits;
@@ -113,23 +115,11 @@ SecretBytes decode_base64(std::string_view text, std::string_view name) {
   std::uint32_t held = 0;  // the last `bits` of it are not in `bytes` yet
   unsigned bits = 0;
   for (const char c : text.substr(0, digits)) {
-    std::uint32_t digit = 0;
-    if (c >= 'A' && c <= 'Z') {
-      digit = static_cast<std::uint32_t>(c - 'A');
-    } else if (c >= 'a' && c <= 'z') {
-      digit = static_cast<std::uint32_t>(c - 'a' + 26);
-    } else if (c >= '0' && c <= '9') {
-      digit = static_cast<std::uint32_t>(c - '0' + 52);
-    } else if (c == '+' || c == '/') {
-      standard = true;
-      digit = c == '+' ? 62 : 63;
-    } else if (c == '-' || c == '_') {
-      url = true;
-      digit = c == '-' ? 62 : 63;
-    } else {
-      refuse();
-    }
-    held = held << 6 | digit;
+    const std::size_t digit = alphabet.find(c == '-' ? '+' : c == '_' ? '/' : c);
+    if (digit == std::string_view::npos) refuse();
+    standard = standard || c == '+' || c == '/';
+    url = url || c == '-' || c == '_';
+    held = held << 6 | static_cast<std::uint32_t>(digit);
     bits += 6;
     if (bits >= 8) {
       bits -= 8;
