@@ -3,8 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <utility>
 #include <vector>
+
+#include "paraes/io.hpp"
 
 namespace paraes::cli {
 
@@ -69,6 +73,29 @@ struct SpreadBits {
   [[nodiscard]] std::uint64_t operator()(std::uint64_t value) const noexcept {
     return value * 0x9e3779b97f4a7c15U;
   }
+};
+
+// A set of files, known by device and inode: about 16 bytes each.
+class FileIdSet {
+ public:
+  // Gets the memory that inserting this file needs.
+  void reserve(const FileId& id) { devices_[id.device].reserve_one(); }
+
+  // Returns false if the file is in the set.
+  bool insert(const FileId& id) { return devices_[id.device].insert(number(id)); }
+
+  [[nodiscard]] bool contains(const FileId& id) const {
+    const auto device = devices_.find(id.device);
+    return device != devices_.end() && device->second.contains(number(id));
+  }
+
+ private:
+  // Zero marks free places. File systems do not use it.
+  [[nodiscard]] static ino_t number(const FileId& id) noexcept {
+    return id.inode == 0 ? ~ino_t{0} : id.inode;
+  }
+
+  std::map<dev_t, CompactSet<ino_t, 0, SpreadBits>> devices_;
 };
 
 }  // namespace paraes::cli

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,16 @@ struct FoundFile {
   bool regular = false;      // false: a pipe or device
   FileState state = FileState::waiting;
   bool replaces_small = false;  // its output replaces a regular file that could hold a secret
+};
+
+// One file of a run: where it is read, and where its output goes.
+struct FileJob {
+  Place input;
+  std::optional<Place> output;       // nullopt: -o and -c decide, else beside the input
+  bool sync_folder = true;           // see FileSink::Options
+  int threads = 0;                   // see TransferOptions
+  bool alone = false;                // without the distributor: one of several small files
+  const FoundFile* found = nullptr;  // one of several files; not for the only one
 };
 
 // Strings that never move. Each is followed by a zero byte.
@@ -63,6 +74,10 @@ class FileList {
   void remove_last() { files_.pop_back(); }
 
   [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }
+  [[nodiscard]] auto begin() noexcept { return files_.begin(); }
+  [[nodiscard]] auto end() noexcept { return files_.end(); }
+  [[nodiscard]] auto begin() const noexcept { return files_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return files_.end(); }
   [[nodiscard]] FoundFile& operator[](std::size_t index) { return files_[index]; }
   [[nodiscard]] const FoundFile& operator[](std::size_t index) const { return files_[index]; }
 

@@ -60,16 +60,6 @@ std::deque<const char*> names_in(const Folder& folder, FileList& files) {
   return names;
 }
 
-// Why the output of an input has no name.
-std::string why_nameless(const std::string& input) {
-  try {
-    static_cast<void>(default_name(Direction::decrypt, input, do_it_alone));
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
-}
-
 class Finder {
  public:
   explicit Finder(FileContext& run)
@@ -90,8 +80,7 @@ class Finder {
     for (const std::string& input : plan_.inputs) add_argument(input);
     refuse_outputs_over_inputs();
     refuse_shared_names();
-    for (std::size_t i = 0; i < list_.size(); ++i) {
-      const FoundFile& file = list_[i];
+    for (const FoundFile& file : list_) {
       if (file.state == FileState::up_to_date) ++found_.up_to_date;
       if (file.state != FileState::waiting) continue;
       ++found_.waiting;
@@ -330,7 +319,7 @@ class Finder {
       return;
     }
     if (verb_ == Verb::decrypt && !has_suffix(name)) {
-      refuse(list_.shown(file), why_nameless(name), 2);
+      refuse(list_.shown(file), why_nameless(do_it_alone), 2);
       return;
     }
     std::optional<struct stat> existing;
@@ -381,8 +370,7 @@ class Finder {
     if (!outline_of(output.path).ends_with(suffix)) return false;
     if (!inputs_in_other_case_) {
       inputs_in_other_case_.emplace();
-      for (std::size_t i = 0; i < list_.size(); ++i) {
-        const FoundFile& input = list_[i];
+      for (const FoundFile& input : list_) {
         const bool ends_so = outline_of(input.name).ends_with(suffix);
         if (!ends_so || (verb_ == Verb::encrypt && has_suffix(input.name))) continue;
         inputs_in_other_case_->emplace(outline_of(input.name), list_.shown(input));

@@ -9,7 +9,6 @@
 
 #include "cli/arguments/options.hpp"
 #include "cli/files/file_context.hpp"
-#include "cli/files/file_job.hpp"
 #include "cli/files/file_list.hpp"
 #include "cli/files/output_tree.hpp"
 #include "cli/files/protected_files.hpp"

@@ -141,13 +141,16 @@ bool is_up_to_date(const struct stat& input, const struct stat& output) {
   });
 }
 
+std::string why_nameless(std::string_view advice) {
+  return fmt::format("its name does not end in .paes, so its output has no name: {}", advice);
+}
+
 std::string default_name(Direction direction, const std::string& input, std::string_view advice) {
   if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);
   if (has_suffix(std::string_view(input).substr(input.rfind('/') + 1))) {
     return input.substr(0, input.size() - suffix.size());
   }
-  throw InvalidArgument(
-      fmt::format("its name does not end in .paes, so its output has no name: {}", advice));
+  throw InvalidArgument(why_nameless(advice));
 }
 
 Place beside(Direction direction, const Place& input, std::string_view advice) {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cli/files/file_context.hpp"
-#include "cli/files/file_job.hpp"
+#include "cli/files/file_list.hpp"
 #include "cli/terminal/signals.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/io.hpp"
@@ -53,8 +53,11 @@ inline constexpr std::string_view suffix = ".paes";
   return name.size() > suffix.size() && name.ends_with(suffix);
 }
 
-// The default name of the output for an input named `input`. Throws InvalidArgument, which gives
-// the `advice`, for decryption of a name that does not end in `suffix`.
+// Why the output of decryption has no name if that of its input does not end in `suffix`.
+[[nodiscard]] std::string why_nameless(std::string_view advice);
+
+// The default name of the output for an input named `input`. Throws InvalidArgument, with
+// why_nameless(advice), for decryption of a name that does not end in `suffix`.
 [[nodiscard]] std::string default_name(Direction direction, const std::string& input,
                                        std::string_view advice);
 

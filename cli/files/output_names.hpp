@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
@@ -23,9 +22,9 @@ class OutputNames {
  public:
   // Keeps a reference to the list.
   OutputNames(const FileList& files, Verb verb)
-      : names_(SameNames(files, folders_), SameNames(files, folders_)),
-        outlines_(SameOutlines(files, folder_outlines_, verb),
-                  SameOutlines(files, folder_outlines_, verb)) {}
+      : OutputNames(
+            {files, folders_, hash_of_bytes, have_same_bytes, false},
+            {files, folder_outlines_, hash_of_outline, have_same_outline, verb == Verb::decrypt}) {}
 
   OutputNames(const OutputNames&) = delete;
   OutputNames& operator=(const OutputNames&) = delete;
@@ -43,61 +42,54 @@ class OutputNames {
 
  private:
   // Equality and hashes of the outputs' names in a list of files, by number.
-  class SameNames {
+  class Same {
    public:
-    SameNames(const FileList& files, const std::deque<std::uint32_t>& targets)
-        : files_(files), targets_(targets) {}
+    // `decrypts`: without the suffix; dots and spaces before it are then at the end.
+    Same(const FileList& files, const std::deque<std::uint32_t>& targets,
+         std::uint64_t (*hash)(std::string_view), bool (*same)(std::string_view, std::string_view),
+         bool decrypts)
+        : files_(files), targets_(targets), hash_(hash), same_(same), decrypts_(decrypts) {}
 
     [[nodiscard]] std::uint64_t operator()(std::uint32_t number) const {
-      const FoundFile& file = files_[number];
-      return SpreadBits()(std::hash<std::string_view>()(file.name) + targets_[file.folder]);
+      return SpreadBits()(hash_(name_of(number)) + targets_[files_[number].folder]);
     }
     [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const {
       return targets_[files_[a].folder] == targets_[files_[b].folder] &&
-             std::strcmp(files_[a].name, files_[b].name) == 0;
+             same_(name_of(a), name_of(b));
     }
 
    private:
-    const FileList& files_;
-    const std::deque<std::uint32_t>& targets_;
-  };
-
-  // The same for names that differ, but that some file system may take for one.
-  class SameOutlines {
-   public:
-    SameOutlines(const FileList& files, const std::deque<std::uint32_t>& targets, Verb verb)
-        : files_(files), targets_(targets), decrypts_(verb == Verb::decrypt) {}
-
-    [[nodiscard]] std::uint64_t operator()(std::uint32_t number) const {
-      const FoundFile& file = files_[number];
-      return SpreadBits()(hash_of_outline(output_name_of(file)) + targets_[file.folder]);
-    }
-    [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const {
-      return targets_[files_[a].folder] == targets_[files_[b].folder] &&
-             outline_of(output_name_of(files_[a])) == outline_of(output_name_of(files_[b]));
-    }
-
-   private:
-    // Without the suffix: dots and spaces before it are then at the end.
-    [[nodiscard]] std::string_view output_name_of(const FoundFile& file) const {
-      std::string_view name = file.name;
+    [[nodiscard]] std::string_view name_of(std::uint32_t number) const {
+      std::string_view name = files_[number].name;
       if (decrypts_ && has_suffix(name)) name.remove_suffix(suffix.size());
       return name;
     }
 
     const FileList& files_;
     const std::deque<std::uint32_t>& targets_;
+    std::uint64_t (*hash_)(std::string_view);
+    bool (*same_)(std::string_view, std::string_view);
     bool decrypts_;
   };
+
+  OutputNames(const Same& names, const Same& outlines)
+      : names_(names, names), outlines_(outlines, outlines) {}
+  static std::uint64_t hash_of_bytes(std::string_view name) {
+    return std::hash<std::string_view>()(name);
+  }
+  static bool have_same_bytes(std::string_view a, std::string_view b) { return a == b; }
+  static bool have_same_outline(std::string_view a, std::string_view b) {
+    return outline_of(a) == outline_of(b);
+  }
 
   // The folders of outputs by their names, and their numbers by those of the input folders.
   std::map<std::string, std::uint32_t> folder_numbers_;
   std::deque<std::uint32_t> folders_;
-  CompactSet<std::uint32_t, ~std::uint32_t{0}, SameNames, SameNames> names_;
+  CompactSet<std::uint32_t, ~std::uint32_t{0}, Same, Same> names_;
   // The same for outlines of names.
   std::map<std::string, std::uint32_t> outline_numbers_;
   std::deque<std::uint32_t> folder_outlines_;
-  CompactSet<std::uint32_t, ~std::uint32_t{0}, SameOutlines, SameOutlines> outlines_;
+  CompactSet<std::uint32_t, ~std::uint32_t{0}, Same, Same> outlines_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> sharing_;
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/files/file_id_set.hpp"
+#include "cli/files/compact_set.hpp"
 #include "cli/files/place.hpp"
 #include "cli/plan/secrets.hpp"
 #include "paraes/io.hpp"

@@ -14,24 +14,22 @@ struct SkipText {
   const char* many;
 };
 
+// In the order of Skip.
+constexpr std::array<SkipText, 6> skip_texts = {{
+    {"not a *.paes file", "file that is not *.paes", "files that are not *.paes"},
+    {"a symbolic link", "symbolic link", "symbolic links"},
+    {"the output folder", "output folder", "output folders"},
+    {"a special file", "special file", "special files"},
+    {"a temporary file of another run", "temporary file of another run",
+     "temporary files of other runs"},
+    {"--exclude matches it", "that --exclude matches", "that --exclude matches"},
+}};
+
 SkipText text_of(Skip why, Verb verb) {
-  switch (why) {
-    case Skip::name:
-      if (verb == Verb::encrypt) return {"a *.paes file", "*.paes file", "*.paes files"};
-      return {"not a *.paes file", "file that is not *.paes", "files that are not *.paes"};
-    case Skip::link:
-      return {"a symbolic link", "symbolic link", "symbolic links"};
-    case Skip::output:
-      return {"the output folder", "output folder", "output folders"};
-    case Skip::special:
-      return {"a special file", "special file", "special files"};
-    case Skip::temporary:
-      return {"a temporary file of another run", "temporary file of another run",
-              "temporary files of other runs"};
-    case Skip::excluded:
-      break;
+  if (why == Skip::name && verb == Verb::encrypt) {
+    return {"a *.paes file", "*.paes file", "*.paes files"};
   }
-  return {"--exclude matches it", "that --exclude matches", "that --exclude matches"};
+  return skip_texts.at(static_cast<std::size_t>(why));
 }
 
 }  // namespace

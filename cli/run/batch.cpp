@@ -20,7 +20,6 @@
 #include "cli/run/report.hpp"
 #include "cli/run/results.hpp"
 #include "cli/run/run_context.hpp"
-#include "cli/run/summary.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
 #include "cli/words/errors.hpp"
@@ -93,8 +92,7 @@ class Batch {
     if (!run_.files.changes_files() || found.waiting == 0 || plan_.verb == Verb::verify) return;
     run_.messages.load_secrets();
     if (plan_.verb == Verb::rekey) run_.new_messages.load_secrets();
-    for (std::size_t i = 0; i < found.files.size(); ++i) {
-      const FoundFile& file = found.files[i];
+    for (const FoundFile& file : found.files) {
       if (file.state != FileState::waiting || !file.regular) continue;
       const bool fits = run_.known.may_be_in(file.bytes);
       if (fits && plan_.removes) {
@@ -148,8 +146,7 @@ class Batch {
 
   [[nodiscard]] std::uint64_t bytes_to_process(const Found& found) const {
     std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < found.files.size(); ++i) {
-      const FoundFile& file = found.files[i];
+    for (const FoundFile& file : found.files) {
       if (file.state == FileState::waiting) bytes += plan_.plain_bytes(file.bytes);
     }
     return bytes;

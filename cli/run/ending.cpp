@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments/options.hpp"
-#include "cli/files/file_id_set.hpp"
+#include "cli/files/compact_set.hpp"
 #include "cli/files/output.hpp"
 
 namespace paraes::cli {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/files/file_job.hpp"
+#include "cli/files/file_list.hpp"
 #include "cli/files/inputs.hpp"
 #include "cli/files/output_tree.hpp"
 #include "cli/files/removal.hpp"

@@ -12,7 +12,6 @@
 #include "cli/arguments/options.hpp"
 #include "cli/files/removal.hpp"
 #include "cli/run/file_task.hpp"
-#include "cli/run/rekey_task.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
 #include "cli/words/choices.hpp"
@@ -74,11 +73,10 @@ void FileProcessor::process_all(Found& found) {
       }
     });
   }
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    if (files[i].state == FileState::out_of_memory) process(small_job(found, files[i]));
+  for (const FoundFile& file : files) {
+    if (file.state == FileState::out_of_memory) process(small_job(found, file));
   }
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const FoundFile& file = files[i];
+  for (const FoundFile& file : files) {
     if (file.state != FileState::waiting || file.bytes <= small_file_bytes) continue;
     FileJob job = found.job(file);
     job.threads = plan_.execution.threads;
@@ -101,7 +99,7 @@ void FileProcessor::process_again(const Found& found, std::uint32_t number, cons
 bool FileProcessor::processes_whole_files() const {
   const bool whole =
       !plan_.salvage && plan_.offset == 0 && !plan_.length && plan_.verb != Verb::rekey;
-  return plan_.overlap && is_authenticated(plan_.format) && whole;
+  return plan_.execution.overlap && is_authenticated(plan_.format) && whole;
 }
 
 bool FileProcessor::is_processed_whole(const FoundFile& file) const {
@@ -117,8 +115,7 @@ void FileProcessor::process_in_groups(const Found& found) {
     group.clear();
     bytes = 0;
   };
-  for (std::size_t i = 0; i < found.files.size(); ++i) {
-    const FoundFile& file = found.files[i];
+  for (const FoundFile& file : found.files) {
     if (!is_processed_whole(file)) continue;
     if (group.size() == most_group_files || bytes + file.bytes > most_group_bytes) {
       process_and_clear();
@@ -223,9 +220,9 @@ bool FileProcessor::process_unless_out_of_memory(const Found& found, const Found
 void FileProcessor::run_task(const FileJob& job, FileOutcome& outcome) {
   OpenFile file(run_, job, progress_of_file_, outcome);
   if (plan_.verb == Verb::rekey) {
-    RekeyTask(run_, job, file, outcome).run();
+    rekey_file(file);
   } else {
-    FileTask(run_, job, file, outcome).run();
+    transfer_file(file);
   }
 }
 

@@ -37,108 +37,104 @@ std::string loss_text(const std::vector<BadRange>& ranges, std::uint64_t plain_b
   return fmt::format("not intact; {}{}{}", zeros, zeros.empty() || end.empty() ? "" : "; ", end);
 }
 
-}  // namespace
-
-void FileTask::run() {
-  if (file_.is_up_to_date()) {
-    outcome_.report.status = up_to_date_status;
-    return;
-  }
-  try {
-    transfer();
-  } catch (const Error&) {
-    file_.check_input_after_error();
-    throw;
-  }
-  // Other processes may have read after the last check in this one.
-  if (distributor() != nullptr) file_.check_input();
-  file_.finish();
-  if (bad_) report_bad(*bad_);
-}
-
 // Not before the output is committed: until then, nothing may have been written.
-void FileTask::report_bad(const std::vector<BadRange>& bad) {
-  RunReport& report = outcome_.report;
+void report_bad(const OpenFile& file, const std::vector<BadRange>& bad) {
+  RunReport& report = file.outcome().report;
   report.bad_ranges = bad;
   if (bad.empty()) return;
   report.exit = exit_some_failed;
   report.status = loss_text(bad, report.bytes);
-  outcome_.messages.push_back(with_name(report.status, {input_name(job_.input.shown)}));
-}
-
-void FileTask::transfer() {
-  if (is_authenticated(plan_.format)) {
-    transfer_message();
-  } else {
-    transfer_stream();
-  }
+  file.outcome().messages.push_back(with_name(report.status, {input_name(file.job().input.shown)}));
 }
 
 // Null if this process transfers the file alone.
-Distributor* FileTask::distributor() const {
-  return job_.alone || !is_authenticated(plan_.format) ? nullptr : run_.distributor;
+Distributor* distributor_of(const OpenFile& file) {
+  const RunContext& run = file.run();
+  return file.job().alone || !is_authenticated(run.plan.format) ? nullptr : run.distributor;
 }
 
-Sink& FileTask::open_output() {
-  return file_.open_output(distributor() != nullptr && distributor()->names_files());
+Sink& open_output(OpenFile& file) {
+  const Distributor* const distributor = distributor_of(file);
+  return file.open_output(distributor != nullptr && distributor->names_files());
 }
 
-void FileTask::transfer_message() {
-  const Message message = file_.make_message();
-  OpenOptions options;
-  options.threads = job_.threads;
-  options.overlap = plan_.overlap;
-  options.progress = [this](std::uint64_t done) { file_.report_progress(done); };
-  if (plan_.verb != Verb::encrypt) {
-    open_message(message, std::move(options));
-    return;
-  }
-  Source& source = *file_.input().source;
+void seal_data(OpenFile& file, const Message& message) {
+  Source& source = *file.input().source;
   // Refuse an impossible length before the output exists.
   if (const auto left = source.remaining()) {
     static_cast<void>(message.layout().segments_of(*left));
   }
-  Sink& sink = open_output();
+  Sink& sink = open_output(file);
+  const TransferOptions options = file.transfer_options();
+  Distributor* const distributor = distributor_of(file);
   const TransferResult result =
-      distributor() != nullptr ? distributor()->seal(source, message, sink, options, file_.names())
-                               : seal_message(source, message, sink, options);
-  file_.report_bytes(result.plain_bytes);
-  file_.report_times(result.times, message.cipher());
+      distributor != nullptr ? distributor->seal(source, message, sink, options, file.names())
+                             : seal_message(source, message, sink, options);
+  file.report_times(result.plain_bytes, result.times, message.cipher());
 }
 
-void FileTask::open_message(const Message& message, OpenOptions options) {
-  options.offset = plan_.offset;
-  options.length = plan_.length;
-  std::vector<BadRange> bad;
-  if (plan_.salvage) {
+// `bad`: gets what is not intact, with --salvage.
+void open_data(OpenFile& file, const Message& message, std::vector<BadRange>& bad) {
+  const Plan& plan = file.run().plan;
+  OpenOptions options;
+  static_cast<TransferOptions&>(options) = file.transfer_options();
+  options.offset = plan.offset;
+  options.length = plan.length;
+  if (plan.salvage) {
     options.salvage = &bad;
-  } else if (const PositionalSource* file = file_.positional(); file != nullptr) {
-    static_cast<void>(message.layout().extent_of(file->size()));
+  } else if (const PositionalSource* positional = file.positional(); positional != nullptr) {
+    static_cast<void>(message.layout().extent_of(positional->size()));
   }
-  if (plan_.verb != Verb::verify) open_output();
-  Source& source = *file_.input().source;
+  if (plan.verb != Verb::verify) open_output(file);
+  Source& source = *file.input().source;
+  Distributor* const distributor = distributor_of(file);
   const OpenResult result =
-      distributor() != nullptr
-          ? distributor()->open(source, message, file_.sink(), options, file_.names())
-          : paraes::open_message(source, message, file_.sink(), options);
-  file_.report_bytes(result.plain_bytes);
-  file_.report_times(result.times, message.cipher());
-  if (result.empty_last) file_.say_empty_last_segment();
-  if (plan_.salvage) bad_ = std::move(bad);
+      distributor != nullptr
+          ? distributor->open(source, message, file.sink(), options, file.names())
+          : open_message(source, message, file.sink(), options);
+  file.report_times(result.plain_bytes, result.times, message.cipher());
+  if (result.empty_last) file.say_empty_last_segment();
 }
 
-void FileTask::transfer_stream() {
+void transfer_stream(OpenFile& file) {
+  const Plan& plan = file.run().plan;
   std::optional<SaltedHeader> new_header;
-  const std::unique_ptr<StreamTransform> stream = file_.make_stream(new_header);
-  Source& source = *file_.input().source;
+  const std::unique_ptr<StreamTransform> stream = file.make_stream(new_header);
+  Source& source = *file.input().source;
   if (const auto left = source.remaining()) stream->check_length(*left);
-  Sink& sink = open_output();
+  Sink& sink = open_output(file);
   if (new_header) sink.write(new_header->encode());
-  const CopyResult result = copy_stream(
-      source, *stream, sink, [this](std::uint64_t done) { file_.report_progress(done); },
-      plan_.overlap);
-  file_.report_bytes(plan_.verb == Verb::encrypt ? result.bytes_in : result.bytes_out);
-  file_.report_times(result.times, stream->cipher());
+  const TransferOptions options = file.transfer_options();
+  const CopyResult result = copy_stream(source, *stream, sink, options.progress, options.overlap);
+  file.report_times(plan.verb == Verb::encrypt ? result.bytes_in : result.bytes_out, result.times,
+                    stream->cipher());
+}
+
+}  // namespace
+
+void transfer_file(OpenFile& file) {
+  if (file.is_up_to_date()) {
+    file.outcome().report.status = up_to_date_status;
+    return;
+  }
+  const Plan& plan = file.run().plan;
+  std::vector<BadRange> bad;
+  try {
+    if (!is_authenticated(plan.format)) {
+      transfer_stream(file);
+    } else if (const Message message = file.make_message(); plan.verb == Verb::encrypt) {
+      seal_data(file, message);
+    } else {
+      open_data(file, message, bad);
+    }
+  } catch (const Error&) {
+    file.check_input_after_error();
+    throw;
+  }
+  // Other processes may have read after the last check in this one.
+  if (distributor_of(file) != nullptr) file.check_input();
+  file.finish();
+  if (plan.salvage) report_bad(file, bad);
 }
 
 }  // namespace paraes::cli

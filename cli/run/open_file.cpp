@@ -180,13 +180,23 @@ Distributor::Names OpenFile::names() const {
   return names;
 }
 
+TransferOptions OpenFile::transfer_options() {
+  TransferOptions options;
+  options.threads = job_.threads;
+  options.overlap = run_.plan.execution.overlap;
+  options.progress = [this](std::uint64_t done) { report_progress(done); };
+  return options;
+}
+
 void OpenFile::report_progress(std::uint64_t done) {
   progress_(done - outcome_.processed);
   outcome_.processed = done;
 }
 
-void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {
+void OpenFile::report_times(std::uint64_t plain_bytes, const PhaseTimes& times,
+                            const Cipher& cipher) {
   RunReport& report = outcome_.report;
+  report.bytes = plain_bytes;
   report.device = cipher.device();
   report.kernel = std::string(cipher.kernel());
   const std::string fallback = cipher.fallback();
@@ -206,8 +216,9 @@ void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {
   timeline.kernel = run_.plan.on_gpu && fallback.empty() ? device.kernel : times.kernel;
 }
 
-void OpenFile::report_copy(const PhaseTimes& times) {
+void OpenFile::report_copy(std::uint64_t plain_bytes, const PhaseTimes& times) {
   RunReport& report = outcome_.report;
+  report.bytes = plain_bytes;
   report.device = "cpu";
   report.kernel.reset();
   report.timeline_ns.emplace(times).key_expansion += key_expansion_;

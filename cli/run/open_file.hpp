@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cli/files/output.hpp"
-#include "cli/run/file_outcome.hpp"
+#include "cli/run/report.hpp"
 #include "cli/run/run_context.hpp"
 #include "cli/streams/input.hpp"
 #include "cli/terminal/clock.hpp"
@@ -23,6 +23,9 @@ class OpenFile {
   // Throws IoError, and InvalidArgument for an input or output that is refused.
   OpenFile(RunContext& run, const FileJob& job, const FileProgress& progress, FileOutcome& outcome);
 
+  [[nodiscard]] RunContext& run() const noexcept { return run_; }
+  [[nodiscard]] const FileJob& job() const noexcept { return job_; }
+  [[nodiscard]] FileOutcome& outcome() const noexcept { return outcome_; }
   [[nodiscard]] Input& input() noexcept { return input_; }
   // The input, if it can be read at any offset.
   [[nodiscard]] const PositionalSource* positional() const;
@@ -48,11 +51,12 @@ class OpenFile {
   // Paths by which other processes open the input and the output.
   [[nodiscard]] Distributor::Names names() const;
 
+  // With this file's progress.
+  [[nodiscard]] TransferOptions transfer_options();
   void report_progress(std::uint64_t done);
-  void report_bytes(std::uint64_t plain_bytes) { outcome_.report.bytes = plain_bytes; }
-  void report_times(const PhaseTimes& times, const Cipher& cipher);
+  void report_times(std::uint64_t plain_bytes, const PhaseTimes& times, const Cipher& cipher);
   // For data that no cipher has processed.
-  void report_copy(const PhaseTimes& times);
+  void report_copy(std::uint64_t plain_bytes, const PhaseTimes& times);
   void say_empty_last_segment() const;
 
   // Throws IoError if the input has changed since it was opened. Call it after the last read.

@@ -6,11 +6,10 @@
 #include <mutex>
 #include <string>
 
-#include "cli/files/file_job.hpp"
+#include "cli/files/file_list.hpp"
 #include "cli/files/inputs.hpp"
 #include "cli/plan/plan.hpp"
 #include "cli/run/ending.hpp"
-#include "cli/run/file_outcome.hpp"
 #include "cli/run/report.hpp"
 #include "cli/terminal/clock.hpp"
 #include "cli/terminal/progress.hpp"
@@ -80,5 +79,11 @@ class Results {
   bool some_committed_ = false;
   int status_ = exit_done;
 };
+
+// "3 files encrypted, 1.2 MB in 0.10 s; skipped 1 symbolic link" and the like.
+[[nodiscard]] std::string summary_text(Verb verb, const RunSummary& summary, const Found& found);
+
+// The error of a run that found nothing: what it looked for, and what it skipped.
+[[nodiscard]] std::string nothing_found_text(const Plan& plan, const Found& found);
 
 }  // namespace paraes::cli

@@ -51,7 +51,7 @@ MutableBytes SmallFileTask::Buffers::grow(std::optional<IoBuffer>& buffer, std::
 bool SmallFileTask::read() {
   const auto* const source = dynamic_cast<const FileSource*>(file_.input().source.get());
   if (source == nullptr || source->size() > most_bytes || file_.is_up_to_date()) {
-    FileTask(run_, job_, file_, outcome_).run();
+    transfer_file(file_);
     return false;
   }
   const auto bytes = static_cast<std::size_t>(source->size());
@@ -61,11 +61,11 @@ bool SmallFileTask::read() {
   times_.read = nanoseconds_since(start);
   in_ = buffer.first(bytes);
   // Closes the file. What is wrong with the bytes from here on is no change while they were read.
-  file_.input().source = std::make_unique<MemorySource>(in_, job_.input.shown);
+  file_.input().source = std::make_unique<MemorySource>(in_, file_.job().input.shown);
   message_.emplace(file_.make_message());
   const SegmentLayout& layout = message_->layout();
   std::uint64_t out_bytes = 0;
-  if (run_.plan.verb == Verb::encrypt) {
+  if (file_.run().plan.verb == Verb::encrypt) {
     plain_bytes_ = bytes;
     out_bytes = layout.sealed_bytes(bytes);
   } else {
@@ -83,16 +83,15 @@ WholeMessage SmallFileTask::message() {
 
 void SmallFileTask::write(const WholeMessage& done) {
   if (done.error) std::rethrow_exception(done.error);
-  if (run_.plan.verb != Verb::verify) {
+  if (file_.run().plan.verb != Verb::verify) {
     Sink& sink = file_.open_output(false);
     const Clock::time_point start = Clock::now();
     sink.write(out_);
     times_.write = nanoseconds_since(start);
   }
   file_.report_progress(plain_bytes_);
-  file_.report_bytes(plain_bytes_);
   if (empty_last_) file_.say_empty_last_segment();
-  file_.report_times(times_, message_->cipher());
+  file_.report_times(plain_bytes_, times_, message_->cipher());
   file_.finish();
 }
 
@@ -100,7 +99,7 @@ void SmallFileTask::run() {
   if (!read()) return;
   WholeMessage whole = message();
   const Clock::time_point start = Clock::now();
-  if (run_.plan.verb == Verb::encrypt) {
+  if (file_.run().plan.verb == Verb::encrypt) {
     seal_messages({&whole, 1});
   } else {
     open_messages({&whole, 1});

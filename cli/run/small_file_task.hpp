@@ -32,11 +32,7 @@ class SmallFileTask {
   // and all functions throw Error.
   SmallFileTask(RunContext& run, const FileJob& job, const FileProgress& progress,
                 FileOutcome& outcome, Buffers& buffers)
-      : run_(run),
-        job_(job),
-        outcome_(outcome),
-        buffers_(buffers),
-        file_(run, job, progress, outcome) {}
+      : buffers_(buffers), file_(run, job, progress, outcome) {}
 
   // Reads the file and closes it, because there are fewer descriptors than files in memory. If the
   // file is no longer small and regular, or up to date, does all there is to do and returns false.
@@ -50,9 +46,6 @@ class SmallFileTask {
   void run();
 
  private:
-  RunContext& run_;
-  const FileJob& job_;
-  FileOutcome& outcome_;
   Buffers& buffers_;
   OpenFile file_;
   std::optional<Message> message_;

@@ -199,7 +199,7 @@ MUTATIONS = [
         "a mistyped new passphrase locks the user out of a rekeyed file"),
     Mutation(
         3, "rekey-keeps-key", "command", "cli/run/rekey_task.cpp",
-        "  if (from_recipients && to_recipients && !run_.plan.new_key) {",
+        "  if (from_recipients && to_recipients && !run.plan.new_key) {",
         "  if (from_recipients && to_recipients) {",
         "rekey --new-key leaves the data under the key that a former recipient knows"),
     # ---- GPU, Python, MPI, measurements

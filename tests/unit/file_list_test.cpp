@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/files/compact_set.hpp"
-#include "cli/files/file_id_set.hpp"
 
 namespace paraes::cli {
 namespace {
