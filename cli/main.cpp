@@ -5,7 +5,6 @@
 
 #include "bench/file/copy_threads.hpp"
 #include "cli/verbs/app.hpp"
-#include "cli/verbs/executable.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "cli/words/errors.hpp"
 #include "cli/words/numbers.hpp"

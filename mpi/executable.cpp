@@ -40,24 +40,23 @@ Examples:
   mpirun -n 4 paraes-mpi bench --mode ctr --distribute scatter
   mpirun -n 4 paraes-mpi bench --scope file --size 64MiB,1GiB)";
 
-using AddVerb = void (*)(CLI::App& app, int& status, const cli::CryptOverrides& overrides);
-
 // encrypt, decrypt or verify, with a flag more.
-cli::VerbEntry crypt_verb(const char* name, AddVerb add, Flags& flags, const Actions& actions,
+cli::VerbEntry crypt_verb(cli::Verb verb, Flags& flags, const Actions& actions,
                           const char* examples) {
   const cli::CryptOverrides overrides = {
       .add_options =
-          [&flags](CLI::App& verb) {
-            verb.add_option("--distribute", flags.distribute,
-                            "Each rank reads and writes its share of a file (default), or rank 0 "
-                            "does, and sends chunks to the others.")
+          [&flags](CLI::App& app) {
+            app.add_option("--distribute", flags.distribute,
+                           "Each rank reads and writes its share of a file (default), or rank 0 "
+                           "does, and sends chunks to the others.")
                 ->type_name(cli::type_of(distribution_choices))
                 ->group("Execution");
           },
       .run = actions.crypt,
       .examples = examples,
   };
-  return {name, [=](CLI::App& app, int& status) { add(app, status, overrides); }};
+  return {cli::verb_name(verb),
+          [=](CLI::App& app, int& status) { cli::add_crypt(app, status, verb, overrides); }};
 }
 
 cli::BenchOverrides bench_overrides(Flags& flags, const Actions& actions) {
@@ -84,9 +83,9 @@ cli::ExecutableInfo mpi_executable(Flags& flags, const Actions& actions) {
       .footer = mpi_footer,
       .verbs =
           {
-              crypt_verb("encrypt", cli::add_encrypt, flags, actions, mpi_encrypt_examples),
-              crypt_verb("decrypt", cli::add_decrypt, flags, actions, mpi_decrypt_examples),
-              crypt_verb("verify", cli::add_verify, flags, actions, mpi_verify_examples),
+              crypt_verb(cli::Verb::encrypt, flags, actions, mpi_encrypt_examples),
+              crypt_verb(cli::Verb::decrypt, flags, actions, mpi_decrypt_examples),
+              crypt_verb(cli::Verb::verify, flags, actions, mpi_verify_examples),
               {"bench",
                [&flags, actions](CLI::App& app, int& status) {
                  cli::add_bench(app, status, bench_overrides(flags, actions));

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -117,39 +118,32 @@ int run_crypt(const CryptOptions& options) {
   return run_batch(std::move(*plan), nullptr);
 }
 
-void add_verb(CLI::App& app, int& status, const CryptOverrides& overrides, Verb verb,
-              const char* summary, const char* text, const char* examples) {
-  CLI::App* verb_app = app.add_subcommand(verb_name(verb), summary);
+struct Texts {
+  const char* summary;
+  const char* text;
+  const char* examples;
+};
+// In the order of Verb.
+constexpr std::array<Texts, 4> all_texts = {{
+    {"Encrypts files or a pipe.", encrypt_text, encrypt_examples},
+    {"Decrypts files or a pipe.", decrypt_text, decrypt_examples},
+    {"Authenticates files and writes nothing.", verify_text, verify_examples},
+    {"Gives files to other keys, passphrases or recipients.", rekey_text, rekey_examples},
+}};
+
+}  // namespace
+
+void add_crypt(CLI::App& app, int& status, Verb verb, const CryptOverrides& overrides) {
+  const Texts& texts = all_texts.at(static_cast<std::size_t>(verb));
+  CLI::App* verb_app = app.add_subcommand(verb_name(verb), texts.summary);
   // Shared with the callback, which runs after this function has returned.
   const auto options = std::make_shared<CryptOptions>(verb);
   add_crypt_flags(*verb_app, *options);
   if (overrides.add_options) overrides.add_options(*verb_app);
-  verb_app->footer(text + (overrides.examples.empty() ? examples : overrides.examples));
+  verb_app->footer(texts.text + (overrides.examples.empty() ? texts.examples : overrides.examples));
   verb_app->callback([options, &status, run = overrides.run] {
     status = run ? run(*options) : run_crypt(*options);
   });
-}
-
-}  // namespace
-
-void add_encrypt(CLI::App& app, int& status, const CryptOverrides& overrides) {
-  add_verb(app, status, overrides, Verb::encrypt, "Encrypts files or a pipe.", encrypt_text,
-           encrypt_examples);
-}
-
-void add_decrypt(CLI::App& app, int& status, const CryptOverrides& overrides) {
-  add_verb(app, status, overrides, Verb::decrypt, "Decrypts files or a pipe.", decrypt_text,
-           decrypt_examples);
-}
-
-void add_verify(CLI::App& app, int& status, const CryptOverrides& overrides) {
-  add_verb(app, status, overrides, Verb::verify, "Authenticates files and writes nothing.",
-           verify_text, verify_examples);
-}
-
-void add_rekey(CLI::App& app, int& status) {
-  add_verb(app, status, {}, Verb::rekey, "Gives files to other keys, passphrases or recipients.",
-           rekey_text, rekey_examples);
 }
 
 }  // namespace paraes::cli

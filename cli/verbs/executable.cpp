@@ -1,5 +1,3 @@
-#include "cli/verbs/executable.hpp"
-
 #include "cli/verbs/verbs.hpp"
 
 namespace paraes::cli {
@@ -27,6 +25,11 @@ Exit status:
   129, 130, 143  ended by SIGHUP, SIGINT or SIGTERM
   141            closed pipe)";
 
+VerbEntry crypt_verb(Verb verb) {
+  return {verb_name(verb),
+          [verb](CLI::App& app, int& status) { add_crypt(app, status, verb, {}); }};
+}
+
 }  // namespace
 
 ExecutableInfo paraes_executable() {
@@ -36,10 +39,10 @@ ExecutableInfo paraes_executable() {
       .footer = paraes_footer,
       .verbs =
           {
-              {"encrypt", [](CLI::App& app, int& status) { add_encrypt(app, status, {}); }},
-              {"decrypt", [](CLI::App& app, int& status) { add_decrypt(app, status, {}); }},
-              {"verify", [](CLI::App& app, int& status) { add_verify(app, status, {}); }},
-              {"rekey", add_rekey},
+              crypt_verb(Verb::encrypt),
+              crypt_verb(Verb::decrypt),
+              crypt_verb(Verb::verify),
+              crypt_verb(Verb::rekey),
               {"info", add_info},
               {"keygen", add_keygen},
               {"devices", add_devices, false},

@@ -9,6 +9,7 @@
 #include "bench/bench.hpp"
 #include "cli/arguments/cli11_fwd.hpp"
 #include "cli/arguments/options.hpp"
+#include "cli/verbs/app.hpp"
 
 namespace paraes::cli {
 
@@ -21,10 +22,8 @@ struct CryptOverrides {
   std::string examples;
 };
 
-void add_encrypt(CLI::App& app, int& status, const CryptOverrides& overrides);
-void add_decrypt(CLI::App& app, int& status, const CryptOverrides& overrides);
-void add_verify(CLI::App& app, int& status, const CryptOverrides& overrides);
-void add_rekey(CLI::App& app, int& status);
+// `verb`: any but info.
+void add_crypt(CLI::App& app, int& status, Verb verb, const CryptOverrides& overrides);
 void add_info(CLI::App& app, int& status);
 void add_keygen(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);
@@ -48,5 +47,8 @@ void add_tune(CLI::App& app, int& status);
 // returns, with the exit status, only if paraes-lab cannot be run.
 void add_lab(CLI::App& app);
 [[nodiscard]] int run_lab(char** arguments);
+
+// The executable paraes: for its main function, and for its manual pages.
+[[nodiscard]] ExecutableInfo paraes_executable();
 
 }  // namespace paraes::cli

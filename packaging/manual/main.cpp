@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/verbs/executable.hpp"
+#include "cli/verbs/verbs.hpp"
 #include "mpi/executable.hpp"
 #include "packaging/manual/completions.hpp"
 #include "packaging/manual/description.hpp"
