@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "cli/arguments/flags.hpp"
@@ -21,19 +24,54 @@ namespace paraes::cli::flag_table {
 // The verbs that have a flag, one bit each.
 using Verbs = unsigned;
 
-// What a flag is given, and where that goes in the options.
-template <class Options>
+// Where the value of a flag goes. The type of that member says how the value is read.
+template <class O>
+using Member =
+    std::variant<bool O::*, int O::*, unsigned O::*, std::uint64_t O::*, Transfer O::*,
+                 KeyExpansion O::*, std::vector<std::string> O::*, std::vector<std::uint8_t> O::*,
+                 std::optional<int> O::*, std::optional<std::uint64_t> O::*,
+                 std::optional<std::string> O::*, std::optional<std::vector<std::uint8_t>> O::*,
+                 std::optional<Format> O::*, std::optional<BlockMode> O::*,
+                 std::optional<TinkHash> O::*, std::optional<KeyEncoding> O::*>;
+
+// `Place`: a pointer to a member, or any of those to members of some options.
+template <class Place>
 struct Value {
-  std::string (*type)() = nullptr;  // as --help shows it; null: a switch, which is given nothing
-  void (*store)(Options& options, const std::string& flag, const std::string& text) = nullptr;
-  bool (*given)(const Options& options) = nullptr;
-  bool repeats = false;
+  Place place;
+  const char* type = nullptr;  // as --help shows it; null: a switch, or the choices
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;               // 0: a size
+  std::span<const unsigned> choices{};  // of numbers; empty: any
 };
 
-template <class Options>
+template <class Place>
+constexpr Value<Place> on(Place place) {
+  return {place};
+}
+// One of the words that the type of the member has.
+template <class Place>
+constexpr Value<Place> choice(Place place) {
+  return {place};
+}
+template <class Place>
+constexpr Value<Place> text(Place place, const char* type) {
+  return {place, type};
+}
+template <class Place>
+constexpr Value<Place> size(Place place) {
+  return {place, "SIZE"};
+}
+template <class Place>
+constexpr Value<Place> number(Place place, std::uint64_t least, std::uint64_t most) {
+  return {place, "N", least, most};
+}
+template <class Place>
+constexpr Value<Place> number_of(Place place, std::span<const unsigned> choices) {
+  return {place, nullptr, 0, 0, choices};
+}
+
 struct Use {
   Verbs verbs = 0;
-  Value<Options> value;
   const char* help = nullptr;
 };
 
@@ -50,147 +88,19 @@ template <class Options>
 struct Flag {
   const char* names = nullptr;  // as CLI11 takes them: the short one first
   const char* group = nullptr;
-  std::array<Use<Options>, 4> uses;  // for different verbs
-  std::array<Rule<Options>, 4> rules = {};
-};
+  Value<Member<Options>> value;
+  Use uses[3] = {};  // for different verbs
+  Rule<Options> rules[3] = {};
 
-template <class T>
-struct MemberOf;
-template <class T, class Options>
-struct MemberOf<T Options::*> {
-  using Class = Options;
-  using Type = T;
-};
-template <auto member>
-using ClassOf = typename MemberOf<decltype(member)>::Class;
-
-template <auto member>
-bool is_given(const ClassOf<member>& options) {
-  using Type = typename MemberOf<decltype(member)>::Type;
-  const Type& value = options.*member;
-  if constexpr (std::is_same_v<Type, bool>) {
-    return value;
-  } else if constexpr (std::is_same_v<Type, std::vector<std::string>>) {
-    return !value.empty();
-  } else if constexpr (std::is_arithmetic_v<Type>) {
-    return value != Type{};
-  } else {
-    return value.has_value();
+  // Null for a verb that lacks the flag.
+  [[nodiscard]] const Use* use_of(Verbs verb) const {
+    const auto* const found = std::find_if(std::begin(uses), std::end(uses),
+                                           [&](const Use& use) { return (use.verbs & verb) != 0; });
+    return found == std::end(uses) ? nullptr : found;
   }
-}
-
-// The kinds of values. `read` returns what the text means, or throws InvalidArgument.
-template <auto member, auto read>
-void store(ClassOf<member>& options, const std::string& flag, const std::string& text) {
-  options.*member = read(flag, text);
-}
-
-template <auto member, auto type, auto read>
-constexpr Value<ClassOf<member>> value_of() {
-  return {type, store<member, read>, is_given<member>};
-}
-
-template <auto member>
-constexpr Value<ClassOf<member>> on() {
-  return {nullptr,
-          [](ClassOf<member>& options, const std::string&, const std::string&) {
-            options.*member = true;
-          },
-          is_given<member>};
-}
-
-// A word in --help, as the parameter of a template.
-template <std::size_t n>
-struct Name {
-  constexpr Name(const char (&text)[n]) {  // NOLINT(google-explicit-constructor)
-    std::copy_n(text, n, letters.begin());
-  }
-  std::array<char, n> letters{};
 };
-template <Name name>
-std::string type_named() {
-  return name.letters.data();
-}
 
-inline std::string as_it_is(const std::string&, const std::string& given) { return given; }
-
-template <auto member, Name type>
-constexpr Value<ClassOf<member>> text() {
-  return value_of<member, type_named<type>, as_it_is>();
-}
-
-template <auto member, Name type>
-constexpr Value<ClassOf<member>> list() {
-  return {type_named<type>,
-          [](ClassOf<member>& options, const std::string&, const std::string& given) {
-            (options.*member).push_back(given);
-          },
-          is_given<member>, true};
-}
-
-inline std::vector<std::uint8_t> read_hex(const std::string& flag, const std::string& given) {
-  return parse_hex(given, flag);
-}
-
-template <auto member>
-constexpr Value<ClassOf<member>> hex() {
-  return value_of<member, type_named<"HEX">, read_hex>();
-}
-
-template <auto member, std::uint64_t least, std::uint64_t most>
-constexpr Value<ClassOf<member>> number() {
-  return {type_named<"N">,
-          [](ClassOf<member>& options, const std::string& flag, const std::string& given) {
-            using Type = typename NumberInside<typename MemberOf<decltype(member)>::Type>::type;
-            options.*member = static_cast<Type>(parse_number(given, flag, least, most));
-          },
-          is_given<member>};
-}
-
-template <auto& choices>
-std::string type_of_numbers() {
-  return fmt::format("{}", fmt::join(choices, "|"));
-}
-
-template <auto& choices>
-unsigned read_number_of(const std::string& flag, const std::string& given) {
-  return parse_number_of(given, flag, choices);
-}
-
-template <auto member, auto& choices>
-constexpr Value<ClassOf<member>> number_of() {
-  return value_of<member, type_of_numbers<choices>, read_number_of<choices>>();
-}
-
-inline std::uint64_t read_size(const std::string& flag, const std::string& given) {
-  return parse_size(given, flag);
-}
-
-template <auto member>
-constexpr Value<ClassOf<member>> size() {
-  return value_of<member, type_named<"SIZE">, read_size>();
-}
-
-template <auto& choices>
-std::string type_of_choices() {
-  return type_of(choices);
-}
-
-template <auto& choices>
-auto read_choice(const std::string& flag, const std::string& given) {
-  return pick(flag, choices, given);
-}
-
-// `shown`: the words for --help. Others among `choices` are understood, and refused by a rule.
-template <auto member, auto& choices, auto& shown = choices>
-constexpr Value<ClassOf<member>> choice() {
-  return value_of<member, type_of_choices<shown>, read_choice<choices>>();
-}
-
-template <class Options>
-constexpr Use<Options> use(Verbs verbs, Value<Options> value, const char* help) {
-  return {verbs, value, help};
-}
+constexpr Use use(Verbs verbs, const char* help) { return {verbs, help}; }
 
 template <class Options>
 constexpr Rule<Options> rule(bool (*fits)(const Options& options, const FlagFacts& facts),
@@ -199,20 +109,75 @@ constexpr Rule<Options> rule(bool (*fits)(const Options& options, const FlagFact
 }
 
 // `parts`: uses and rules.
-template <class Options, class... Parts>
-constexpr Flag<Options> row(const char* names, const char* group, Parts... parts) {
-  Flag<Options> flag = {names, group, {}, {}};
-  std::size_t uses = 0;
-  std::size_t rules = 0;
+template <class Options, class Place, class... Parts>
+constexpr Flag<Options> row(const char* names, const char* group, Value<Place> value,
+                            Parts... parts) {
+  Flag<Options> flag = {
+      names, group, {value.place, value.type, value.least, value.most, value.choices}};
+  Use* next_use = flag.uses;
+  Rule<Options>* next_rule = flag.rules;
   const auto add = [&](auto part) {
-    if constexpr (std::is_same_v<decltype(part), Use<Options>>) {
-      flag.uses.at(uses++) = part;
+    if constexpr (std::is_same_v<decltype(part), Use>) {
+      *next_use++ = part;
     } else {
-      flag.rules.at(rules++) = part;
+      *next_rule++ = part;
     }
   };
   (add(parts), ...);
   return flag;
+}
+
+// The type of a member, or of what is in it if it is optional.
+template <class T, class Options>
+typename NumberInside<T>::type type_in(T Options::*);
+
+// As --help shows it; empty for a switch, which is given nothing.
+template <class Place>
+std::string shown_type(const Value<Place>& value) {
+  if (value.type != nullptr) return value.type;
+  if (!value.choices.empty()) return fmt::format("{}", fmt::join(value.choices, "|"));
+  return std::visit(
+      [](auto place) -> std::string {
+        using Type = decltype(type_in(place));
+        if constexpr (std::is_enum_v<Type>) return type_of(choices_of(Type{}));
+        return "";
+      },
+      value.place);
+}
+
+template <class Place>
+bool repeats(const Value<Place>& value) {
+  return std::visit(
+      [](auto place) { return std::is_same_v<decltype(type_in(place)), std::vector<std::string>>; },
+      value.place);
+}
+
+// Throws InvalidArgument, which names the flag, for a text that does not fit.
+template <class Options>
+void store(const Value<Member<Options>>& value, Options& options, const std::string& flag,
+           const std::string& text) {
+  std::visit(
+      [&](auto place) {
+        using Type = decltype(type_in(place));
+        if constexpr (std::is_same_v<Type, bool>) {
+          options.*place = true;
+        } else if constexpr (std::is_same_v<Type, std::vector<std::string>>) {
+          (options.*place).push_back(text);
+        } else if constexpr (std::is_same_v<Type, std::string>) {
+          options.*place = text;
+        } else if constexpr (std::is_same_v<Type, std::vector<std::uint8_t>>) {
+          options.*place = parse_hex(text, flag);
+        } else if constexpr (std::is_enum_v<Type>) {
+          options.*place = pick(flag, choices_of(Type{}), text);
+        } else if (!value.choices.empty()) {
+          options.*place = static_cast<Type>(parse_number_of(text, flag, value.choices));
+        } else {
+          options.*place = static_cast<Type>(
+              value.most == 0 ? parse_size(text, flag)
+                              : parse_number(text, flag, value.least, value.most));
+        }
+      },
+      value.place);
 }
 
 }  // namespace paraes::cli::flag_table

@@ -1,14 +1,17 @@
-// What the flags of encrypt, decrypt, verify, rekey and info were given. Only cli/plan reads it.
+// What the flags of encrypt, decrypt, verify, rekey and info were given.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/arguments/secret_sources.hpp"
 #include "cli/words/choices.hpp"
 #include "paraes/ciphers.hpp"
+#include "paraes/messages.hpp"
 
 namespace paraes::cli {
 
@@ -16,52 +19,72 @@ enum class Verb { encrypt, decrypt, verify, rekey, info };
 
 [[nodiscard]] const char* verb_name(Verb verb);
 
-// A flag that was not given leaves nullopt, false or nothing. flags.cpp says what each means.
-struct CryptOptions {
-  explicit CryptOptions(Verb what = Verb::encrypt) : verb(what) {
+// What a run takes over as it was given, or its default: a part of the plan, too.
+struct Settings {
+  Verb verb = Verb::encrypt;
+  bool recursive = false;
+  bool removes = false;  // --rm
+
+  SecretSources keys;
+  SecretSources new_keys;        // of rekey
+  bool new_key = false;          // rekey seals the data again even if the header alone could do
+  bool verify_segments = false;  // rekey authenticates the data even if the header alone changes
+
+  unsigned key_bits = 0;  // 0: not given
+
+  // raw and openssl
+  bool no_padding = false;
+  std::uint64_t unit_bytes = 4096;
+  std::uint64_t iterations = 10000;
+
+  // paraes, c2sp and tink
+  std::vector<std::uint8_t> context;
+  std::optional<std::uint64_t> segment_bytes;
+  std::optional<TinkHash> tink_hash;
+  unsigned scrypt_log2n = default_scrypt_log2n;
+  unsigned max_scrypt_log2n = paraes::max_scrypt_log2n;
+  std::optional<std::uint64_t> offset;
+  std::optional<std::uint64_t> length;
+  bool salvage = false;
+
+  // Those of Tink with a raw key, but for the sizes of keys.
+  [[nodiscard]] TinkParameters tink_parameters() const {
+    TinkParameters parameters;
+    if (segment_bytes) parameters.segment_bytes = *segment_bytes;
+    if (tink_hash) parameters.hash = *tink_hash;
+    return parameters;
+  }
+};
+
+// The rest, only cli/plan reads. A flag that was not given leaves nullopt, false or nothing.
+// flags.cpp says what each means.
+struct CryptOptions : Settings {
+  explicit CryptOptions(Verb what = Verb::encrypt) {
+    verb = what;
     keys.role = what == Verb::info      ? KeyRole::look
                 : what == Verb::encrypt ? KeyRole::seal
                                         : KeyRole::open;
-    to.role = KeyRole::rekey_to;
+    new_keys.role = KeyRole::rekey_to;
   }
 
-  Verb verb;
+  std::set<std::string_view> flags_given;  // by their names in the table
   std::vector<std::string> inputs;
-  bool recursive = false;
   std::vector<std::string> exclude;
 
   std::optional<Format> format;
   std::optional<BlockMode> mode;
   std::optional<std::vector<std::uint8_t>> iv;
-  bool no_padding = false;
-  std::optional<std::uint64_t> unit;
-  std::optional<std::uint64_t> iterations;
-  std::optional<unsigned> key_bits;
-  std::optional<std::vector<std::uint8_t>> context;
-  std::optional<std::uint64_t> segment_bytes;
-  std::optional<TinkHash> tink_hash;
-  std::optional<unsigned> scrypt_log2n;
-  std::optional<unsigned> max_scrypt_log2n;
-  std::optional<std::uint64_t> offset;
-  std::optional<std::uint64_t> length;
-  bool salvage = false;
-
-  SecretSources keys;
-  SecretSources to;              // rekey: the new ones
-  bool new_key = false;          // rekey
-  bool verify_segments = false;  // rekey
 
   std::optional<std::string> output;
   bool standard_output = false;
   bool force = false;
   bool update = false;
-  bool remove = false;
 
   std::optional<std::string> device;
   std::optional<std::string> kernel;
   bool allow_leaky = false;
-  std::optional<Transfer> transfer;
-  std::optional<KeyExpansion> key_expansion;
+  Transfer transfer = Transfer::staged;
+  KeyExpansion key_expansion = KeyExpansion::host;
   int threads = 0;
   bool no_overlap = false;
 

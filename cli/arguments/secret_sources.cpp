@@ -8,39 +8,32 @@ std::string SecretSources::flag(std::string_view name) const {
   return fmt::format("--{}{}", role == KeyRole::rekey_to ? "to-" : "", name);
 }
 
-std::vector<std::string> SecretSources::given(SecretKind kind) const {
-  std::vector<std::string> found;
-  const auto add = [&](bool is_given, std::string_view name) {
-    if (is_given) found.push_back(flag(name));
+std::vector<std::string> SecretSources::given(std::optional<SecretKind> kind) const {
+  struct Row {
+    SecretKind kind;
+    std::string_view name;
+    bool is_given;
   };
-  switch (kind) {
-    case SecretKind::key:
-      add(key_file.has_value(), "key-file");
-      add(key_hex, "key-hex");
-      add(key_command.has_value(), "key-command");
-      break;
-    case SecretKind::passphrase:
-      add(ask, "passphrase");
-      add(passphrase_file.has_value(), "passphrase-file");
-      add(passphrase_fd.has_value(), "passphrase-fd");
-      add(passphrase_env.has_value(), "passphrase-env");
-      add(passphrase_command.has_value(), "passphrase-command");
-      break;
-    case SecretKind::recipients:
-      if (!recipients.empty()) return {flag("recipient")};
-      if (!recipients_files.empty()) return {flag("recipients-file")};
-      add(!identities.empty(), "identity");
-      break;
+  // Several recipients or identities are one source.
+  const Row rows[] = {
+      {SecretKind::key, "key-file", key_file.has_value()},
+      {SecretKind::key, "key-hex", key_hex},
+      {SecretKind::key, "key-command", key_command.has_value()},
+      {SecretKind::passphrase, "passphrase", ask},
+      {SecretKind::passphrase, "passphrase-file", passphrase_file.has_value()},
+      {SecretKind::passphrase, "passphrase-fd", passphrase_fd.has_value()},
+      {SecretKind::passphrase, "passphrase-env", passphrase_env.has_value()},
+      {SecretKind::passphrase, "passphrase-command", passphrase_command.has_value()},
+      {SecretKind::recipients, "recipient", !recipients.empty()},
+      {SecretKind::recipients, "recipients-file", recipients.empty() && !recipients_files.empty()},
+      {SecretKind::recipients, "identity",
+       recipients.empty() && recipients_files.empty() && !identities.empty()},
+  };
+  std::vector<std::string> found;
+  for (const Row& row : rows) {
+    if (row.is_given && kind.value_or(row.kind) == row.kind) found.push_back(flag(row.name));
   }
   return found;
-}
-
-std::vector<std::string> SecretSources::given() const {
-  std::vector<std::string> all;
-  for (const SecretKind kind : {SecretKind::key, SecretKind::passphrase, SecretKind::recipients}) {
-    for (std::string& more : given(kind)) all.push_back(std::move(more));
-  }
-  return all;
 }
 
 SecretKind SecretSources::kind() const {
@@ -55,10 +48,14 @@ std::string SecretSources::source() const {
   return all.empty() ? "the terminal" : all.front();
 }
 
-std::vector<std::string> SecretSources::files() const {
-  std::vector<std::string> all = identities;
-  if (key_file) all.push_back(*key_file);
-  if (passphrase_file) all.push_back(*passphrase_file);
+std::vector<SecretSources::File> SecretSources::files() const {
+  std::vector<File> all;
+  for (const std::string& path : identities) all.push_back({path, flag("identity")});
+  if (key_file) all.push_back({*key_file, flag("key-file")});
+  if (passphrase_file) all.push_back({*passphrase_file, flag("passphrase-file")});
+  for (const std::string& path : recipients_files) {
+    all.push_back({path, flag("recipients-file"), true});
+  }
   return all;
 }
 

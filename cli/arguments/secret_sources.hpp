@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ enum class SecretKind { key, passphrase, recipients };
 // What they were given.
 struct SecretSources {
   KeyRole role = KeyRole::open;
+  std::set<std::string_view> flags_given;  // by their names in the table
   std::optional<std::string> key_file;
   std::optional<KeyEncoding> key_encoding;
   bool key_hex = false;  // see stash_key_hex
@@ -39,16 +41,19 @@ struct SecretSources {
 
   // The flag with this name, such as "key-file", with dashes and --to-.
   [[nodiscard]] std::string flag(std::string_view name) const;
-  // The flags that give secrets of a kind. Several recipients or identities are one.
-  [[nodiscard]] std::vector<std::string> given(SecretKind kind) const;
-  // Those of all kinds.
-  [[nodiscard]] std::vector<std::string> given() const;
+  // The flags that give secrets of a kind, or of all. Several recipients or identities are one.
+  [[nodiscard]] std::vector<std::string> given(std::optional<SecretKind> kind = {}) const;
   // Without a source, the user is asked for a passphrase.
   [[nodiscard]] SecretKind kind() const;
   // The source that was given, for messages; "the terminal" without one.
   [[nodiscard]] std::string source() const;
-  // The files that secrets are read from: no recipients, which are public.
-  [[nodiscard]] std::vector<std::string> files() const;
+  // The files that secrets, and recipients, which are public, are read from.
+  struct File {
+    std::string path;
+    std::string flag;
+    bool is_public = false;
+  };
+  [[nodiscard]] std::vector<File> files() const;
   // Whether a program is started: a command, or age.
   [[nodiscard]] bool starts_programs() const {
     return key_command || passphrase_command || !recipients.empty() || !recipients_files.empty() ||

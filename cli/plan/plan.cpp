@@ -1,17 +1,99 @@
 #include "cli/plan/plan.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string_view>
 
 #include "cli/arguments/flags.hpp"
-#include "cli/plan/computing.hpp"
-#include "cli/plan/message.hpp"
-#include "cli/plan/named_descriptors.hpp"
 #include "cli/plan/secrets.hpp"
-#include "cli/words/choices.hpp"
+#include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
 namespace {
+
+// All of it but the bar.
+Reporting plan_reporting(const CryptOptions& options, const Plan& plan) {
+  Reporting reporting;
+  if (!plan.inputs.empty()) reporting.input = plan.inputs[0];
+  if (options.format) reporting.format = format_name(*options.format);
+  reporting.several = plan.several;
+  reporting.quiet = options.quiet;
+  reporting.verbose = options.verbose && !options.quiet;
+  reporting.json = options.json;
+  const bool writes = options.verb != Verb::verify;
+  if (writes && plan.output.mixes_with_stdout) reporting.json_stream = stderr;
+  return reporting;
+}
+
+Progress::Bar choose_bar(const CryptOptions& options, const Plan& plan) {
+  if (options.progress) return Progress::Bar::always;
+  // A terminal shows what is typed, or the data, in the place of the bar.
+  const bool typed = plan.standard_input.is_data && isatty(STDIN_FILENO) != 0;
+  const bool shown = options.verb != Verb::verify && plan.output.is_terminal();
+  const bool wanted =
+      !options.no_progress && !options.quiet && isatty(STDERR_FILENO) != 0 && !typed && !shown;
+  return wanted ? Progress::Bar::when_slow : Progress::Bar::none;
+}
+
+// Sets what else there is to say about the format. Flags that have no effect are left to
+// check_flags.
+void plan_message(const CryptOptions& options, Plan& plan) {
+  plan.format_named = options.format.has_value();
+  plan.mode = options.mode.value_or(plan.format == Format::openssl ? BlockMode::cbc : plan.mode);
+  if (options.iv) plan.iv = *options.iv;
+  if (options.iv && options.iv->size() != block_bytes) {
+    throw InvalidArgument(fmt::format(
+        "--iv-hex has {} hex digits; it must have exactly 32 (16 bytes)", 2 * options.iv->size()));
+  }
+  const std::size_t most = plan.format == Format::c2sp ? max_c2sp_context_bytes : max_context_bytes;
+  if (plan.context.size() > most) {
+    throw InvalidArgument(fmt::format("--context-hex has {} bytes; at most {} are allowed",
+                                      plan.context.size(), most));
+  }
+}
+
+// What PARAES_KERNEL says; empty for nothing.
+std::string_view kernel_of_environment() {
+  const char* kernel = std::getenv("PARAES_KERNEL");
+  return kernel == nullptr ? "" : kernel;
+}
+
+std::string why_kernel(const std::optional<std::string>& named, std::string_view found) {
+  if (named && *named != "auto") return "named by --kernel";
+  if (!named && kernel_of_environment() == found) return "named by PARAES_KERNEL";
+  return "the fastest constant-time one available";
+}
+
+// Sets the kernel, the device and what goes with them. info computes nothing.
+void plan_computing(const CryptOptions& options, Plan& plan) {
+  if (plan.verb == Verb::info) return;
+  const std::string device = options.device.value_or("auto");
+  const std::string kernel = options.kernel.value_or("");
+  if (device.starts_with("cpu+") && !is_authenticated(plan.format)) {
+    throw InvalidArgument(fmt::format(
+        "--device {} shares out segments, which --format {} does not have: name only one of them",
+        device, format_name(plan.format)));
+  }
+  // Check the name before a passphrase is asked for.
+  require_device(device);
+  plan.kernel = select_kernel(kernel, device, options.allow_leaky);
+  plan.why = why_kernel(options.kernel, plan.kernel.name);
+  plan.on_gpu = device != "auto" && device != "cpu";
+  const std::string_view wanted = kernel.empty() ? kernel_of_environment() : kernel;
+  plan.may_choose =
+      device == "auto" && (wanted.empty() || wanted == "auto") && is_authenticated(plan.format);
+  plan.execution.kernel = kernel;
+  plan.execution.threads = options.threads;
+  plan.execution.device = device;
+  plan.execution.allow_leaky = options.allow_leaky;
+  plan.execution.transfer = options.transfer;
+  plan.execution.key_expansion = options.key_expansion;
+  plan.execution.overlap = !options.no_overlap;
+}
 
 void check_exclusions(const Exclusions& exclusions, const std::string& input) {
   if (!exclusions.match(file_name_of(input), input, false)) return;
@@ -21,17 +103,8 @@ void check_exclusions(const Exclusions& exclusions, const std::string& input) {
 }  // namespace
 
 const char* mode_name(BlockMode mode) {
-  switch (mode) {
-    case BlockMode::ecb:
-      return "ECB";
-    case BlockMode::cbc:
-      return "CBC";
-    case BlockMode::ctr:
-      return "CTR";
-    case BlockMode::xts:
-      break;
-  }
-  return "XTS";
+  constexpr std::array names = {"ECB", "CBC", "CTR", "XTS"};
+  return names.at(static_cast<std::size_t>(mode));
 }
 
 std::vector<std::string> Plan::secret_variables() const {
@@ -43,7 +116,7 @@ std::uint64_t Plan::plain_bytes(std::uint64_t bytes) const {
   try {
     const SegmentLayout layout =
         format == Format::tink
-            ? tink_layout({.segment_bytes = segment_bytes})
+            ? tink_layout(tink_parameters())
             : c2sp_layout(format == Format::paraes ? paraes_header_bytes : c2sp_header_bytes);
     return layout.extent_of(bytes).plain_bytes;
   } catch (const Error&) {
@@ -54,22 +127,21 @@ std::uint64_t Plan::plain_bytes(std::uint64_t bytes) const {
 Plan make_plan(const CryptOptions& options, const Surroundings& surroundings,
                Reporting& reporting) {
   Plan plan;
-  plan.verb = options.verb;
+  static_cast<Settings&>(plan) = options;
   plan.inputs = inputs_of(options, surroundings.stdin_is_terminal);
-  plan.recursive = options.recursive;
   plan.several = plan.inputs.size() > 1 || plan.recursive;
   const bool data_on_stdin = plan.inputs == std::vector<std::string>{"-"};
   plan.output = look_at_output(options, data_on_stdin, surroundings.launched);
-  reporting = plan_reporting(options, plan.inputs, plan.several, plan.output);
+  reporting = plan_reporting(options, plan);
 
   plan.standard_input = plan_standard_input(options, plan.inputs);
-  const std::string descriptor = check_named_descriptors(options, plan);
+  const std::string descriptor = check_named_descriptors(options, plan.inputs, plan.output);
   plan.format = options.format.value_or(Format::paraes);
   plan_message(options, plan);
   check_flags(options, {.format = plan.format,
                         .mode = plan.mode,
-                        .keys = options.keys.kind(),
-                        .new_keys = (plan.verb == Verb::rekey ? options.to : options.keys).kind(),
+                        .keys = plan.keys.kind(),
+                        .new_keys = (plan.verb == Verb::rekey ? plan.new_keys : plan.keys).kind(),
                         .data_on_stdin = data_on_stdin,
                         .data_on_stdout = plan.output.data_on_stdout,
                         .descriptor = descriptor});
@@ -79,12 +151,7 @@ Plan make_plan(const CryptOptions& options, const Surroundings& surroundings,
 
   plan.exclusions = Exclusions(options.exclude);
   if (!plan.several) check_exclusions(plan.exclusions, plan.inputs[0]);
-  plan.removes = options.remove;
-  plan.keys = options.keys;
-  plan.new_keys = options.to;
-  plan.new_key = options.new_key;
-  plan.verify_segments = options.verify_segments;
-  reporting.bar = choose_bar(options, plan.output, plan.standard_input.is_data);
+  reporting.bar = choose_bar(options, plan);
   plan.reporting = reporting;
   return plan;
 }

@@ -3,15 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/arguments/options.hpp"
 #include "cli/plan/exclude.hpp"
-#include "cli/plan/output.hpp"
-#include "cli/plan/reporting.hpp"
-#include "cli/plan/standard_input.hpp"
+#include "cli/plan/io.hpp"
+#include "cli/terminal/progress.hpp"
 #include "cli/words/choices.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/kernels.hpp"
@@ -20,55 +20,40 @@
 
 namespace paraes::cli {
 
-struct Plan {
-  Verb verb = Verb::encrypt;
+// What a run prints, and where.
+struct Reporting {
+  std::string input;                  // the first one, for the report of a run that is refused
+  std::optional<std::string> format;  // if it was named
+  bool several = false;               // see Plan
+  bool quiet = false;
+  bool verbose = false;  // and not quiet
+  bool json = false;
+  std::FILE* json_stream = stdout;  // standard output, unless data goes there
+  Progress::Bar bar = Progress::Bar::none;
+};
+
+struct Plan : Settings {
   Reporting reporting;
 
   // What is read, and where the outputs go.
   std::vector<std::string> inputs;
   StandardInput standard_input;
-  bool recursive = false;
   // Whether there may be more than one file: several inputs, or -r. Then -o names a folder for all
   // outputs, and an error with one of them does not end the run.
   bool several = false;
   Exclusions exclusions;
   Output output;
-  bool removes = false;  // --rm
-
-  // Secrets.
-  SecretSources keys;
-  SecretSources new_keys;        // of rekey
-  bool new_key = false;          // rekey seals the data again even if the header alone could do
-  bool verify_segments = false;  // rekey authenticates the data even if the header alone changes
 
   Format format = Format::paraes;
   bool format_named = false;
-  unsigned key_bits = 0;  // 0: not given
-
-  // raw and openssl
-  BlockMode mode = BlockMode::ctr;
+  BlockMode mode = BlockMode::ctr;  // of raw and openssl
   std::vector<std::uint8_t> iv;
-  bool padding = true;
-  std::size_t unit_bytes = 4096;
-  std::uint64_t iterations = 10000;
-
-  // paraes, c2sp and tink
-  std::vector<std::uint8_t> context;
-  std::uint64_t segment_bytes = 1 << 20;
-  TinkHash tink_hash = TinkHash::sha256;
-  bool tink_flags = false;  // --segment-size or --tink-hash was given
-  unsigned scrypt_log2n = default_scrypt_log2n;
-  unsigned max_scrypt_log2n = paraes::max_scrypt_log2n;
-  std::uint64_t offset = 0;
-  std::optional<std::uint64_t> length;
-  bool salvage = false;
 
   KernelInfo kernel;
   Execution execution;
   bool on_gpu = false;
   std::string why;          // why this kernel, and perhaps this device
   bool may_choose = false;  // a profile may choose another device and kernel: see use_profile
-  bool overlap = true;
 
   [[nodiscard]] Direction direction() const {
     return verb == Verb::encrypt ? Direction::encrypt : Direction::decrypt;

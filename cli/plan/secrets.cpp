@@ -91,27 +91,22 @@ void check_passphrase_fd(const Plan& plan, const SecretSources& keys) {
 }
 
 void add_secret_files(const SecretSources& sources, std::vector<SecretFile>& files) {
-  const auto add = [&](int found, const struct stat& status, const std::string& flag) {
+  const auto add = [&](int found, const struct stat& status, const SecretSources::File& file) {
     const bool is_file = found == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
-    if (is_file)
-      files.push_back({FileId(status), flag, static_cast<mode_t>(status.st_mode & 07777)});
+    if (!is_file) return;
+    files.push_back(
+        {FileId(status), file.flag, static_cast<mode_t>(status.st_mode & 07777), file.is_public});
   };
-  const auto add_path = [&](const char* name, const std::string& path) {
-    struct stat status = {};
-    const int found = path == "-" ? fstat(STDIN_FILENO, &status) : stat(path.c_str(), &status);
-    add(found, status, sources.flag(name));
-  };
-  if (sources.key_file) add_path("key-file", *sources.key_file);
-  if (sources.passphrase_file) add_path("passphrase-file", *sources.passphrase_file);
-  if (sources.passphrase_fd) {
-    struct stat status = {};
-    add(fstat(*sources.passphrase_fd, &status), status,
-        fmt::format("{} {}", sources.flag("passphrase-fd"), *sources.passphrase_fd));
+  struct stat status = {};
+  for (const SecretSources::File& file : sources.files()) {
+    const int found =
+        file.path == "-" ? fstat(STDIN_FILENO, &status) : stat(file.path.c_str(), &status);
+    add(found, status, file);
   }
-  for (const std::string& path : sources.identities) add_path("identity", path);
-  const std::size_t secrets = files.size();
-  for (const std::string& path : sources.recipients_files) add_path("recipients-file", path);
-  for (std::size_t i = secrets; i < files.size(); ++i) files[i].is_public = true;
+  if (!sources.passphrase_fd) return;
+  const std::string flag =
+      fmt::format("{} {}", sources.flag("passphrase-fd"), *sources.passphrase_fd);
+  add(fstat(*sources.passphrase_fd, &status), status, {.path = "", .flag = flag});
 }
 
 }  // namespace
@@ -125,12 +120,12 @@ void check_secrets(const CryptOptions& options, Format format) {
                .passphrase = any || paraes || format == Format::openssl,
                .recipients = paraes});
   if (options.verb != Verb::rekey) return;
-  if (options.to.given().empty()) {
+  if (options.new_keys.given().empty()) {
     throw InvalidArgument(
         "rekey needs new keys: --to-recipient KEY, --to-recipients-file FILE, --to-key-file FILE, "
         "--to-passphrase (asks) or --to-passphrase-file FILE");
   }
-  check_kinds(options.to, format_name(format),
+  check_kinds(options.new_keys, format_name(format),
               {.key = true, .passphrase = true, .recipients = true});
 }
 

@@ -13,8 +13,6 @@
 
 namespace paraes::cli {
 
-struct Plan;
-
 // Throws InvalidArgument if more than one source of secrets is given, one of a kind that the format
 // does not take, or none where that takes no passphrase. For rekey, also without new keys.
 void check_secrets(const CryptOptions& options, Format format);

@@ -139,7 +139,7 @@ class Batch {
   [[nodiscard]] std::optional<std::uint64_t> bytes_to_process(const std::string& input) const {
     std::optional<std::uint64_t> bytes = size_of_file(input);
     if (bytes) *bytes = plan_.plain_bytes(*bytes);
-    if (bytes) *bytes -= std::min(*bytes, plan_.offset);
+    if (bytes) *bytes -= std::min(*bytes, plan_.offset.value_or(0));
     if (bytes && plan_.length) *bytes = std::min(*bytes, *plan_.length);
     return bytes;
   }

@@ -98,7 +98,7 @@ void FileProcessor::process_again(const Found& found, std::uint32_t number, cons
 
 bool FileProcessor::processes_whole_files() const {
   const bool whole =
-      !plan_.salvage && plan_.offset == 0 && !plan_.length && plan_.verb != Verb::rekey;
+      !plan_.salvage && plan_.offset.value_or(0) == 0 && !plan_.length && plan_.verb != Verb::rekey;
   return plan_.execution.overlap && is_authenticated(plan_.format) && whole;
 }
 

@@ -78,7 +78,7 @@ void open_data(OpenFile& file, const Message& message, std::vector<BadRange>& ba
   const Plan& plan = file.run().plan;
   OpenOptions options;
   static_cast<TransferOptions&>(options) = file.transfer_options();
-  options.offset = plan.offset;
+  options.offset = plan.offset.value_or(0);
   options.length = plan.length;
   if (plan.salvage) {
     options.salvage = &bad;

@@ -95,9 +95,9 @@ void hide_descriptors(const SecretSources& sources) {
     struct stat status = {};
     if (fstat(*sources.passphrase_fd, &status) == 0) secrets.emplace_back(status);
   }
-  for (const std::string& path : sources.files()) {
+  for (const SecretSources::File& file : sources.files()) {
     struct stat status = {};
-    if (stat(path.c_str(), &status) == 0) secrets.emplace_back(status);
+    if (!file.is_public && stat(file.path.c_str(), &status) == 0) secrets.emplace_back(status);
   }
   if (secrets.empty()) return;
   for (const int descriptor : open_descriptors()) {

@@ -154,7 +154,7 @@ std::vector<TinkKey> MessageFactory::load_tink_keys() const {
   if (may_be_keyset) contents = read_key_or_keyset(keys_, reading());
   std::vector<TinkKey> keys;
   if (contents.is_keyset) {
-    if (plan_.tink_flags || plan_.key_bits != 0 || keys_.key_encoding) {
+    if (plan_.segment_bytes || plan_.tink_hash || plan_.key_bits != 0 || keys_.key_encoding) {
       throw InvalidArgument(
           "a Tink keyset holds its own parameters: --segment-size, --tink-hash, --key-bits and "
           "--key-encoding go with raw keys");
@@ -167,8 +167,7 @@ std::vector<TinkKey> MessageFactory::load_tink_keys() const {
     key.value = may_be_keyset ? decode_key_file(std::move(contents.contents), contents.name,
                                                 KeyUse::segments, keys_.key_encoding)
                               : load_key(keys_, KeyUse::segments, reading());
-    key.parameters.segment_bytes = plan_.segment_bytes;
-    key.parameters.hash = plan_.tink_hash;
+    key.parameters = plan_.tink_parameters();
     key.parameters.derived_key_bytes = plan_.key_bits == 0 ? key.value.size() : plan_.key_bits / 8;
     if (key.parameters.derived_key_bytes > key.value.size()) {
       throw InvalidArgument(fmt::format("--key-bits {} needs a longer key than {} bytes",
@@ -355,7 +354,7 @@ std::unique_ptr<StreamTransform> MessageFactory::raw(unsigned& key_bits) {
   raw.mode = plan_.mode;
   raw.key = secret.span();
   raw.iv = plan_.iv;
-  raw.padding = plan_.padding;
+  raw.padding = !plan_.no_padding;
   raw.unit_bytes = plan_.unit_bytes;
   raw.execution = plan_.execution;
   return raw_stream(plan_.direction(), raw);

@@ -99,8 +99,7 @@ Info look(const Plan& plan, const std::string& name) {
   } else {
     std::array<std::uint8_t, 1> start{};
     const bool empty = input.source->read(start) == 0;
-    TinkParameters parameters;
-    parameters.segment_bytes = plan.segment_bytes;
+    TinkParameters parameters = plan.tink_parameters();
     const unsigned length = empty ? 0 : start[0];
     if (length != 24 && length != 40) {
       throw IntegrityError(

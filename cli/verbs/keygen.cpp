@@ -17,6 +17,7 @@
 #include "cli/verbs/verbs.hpp"
 #include "cli/words/choices.hpp"
 #include "cli/words/errors.hpp"
+#include "cli/words/numbers.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/kdf.hpp"
@@ -30,7 +31,6 @@ struct KeygenOptions {
   std::string mode;
   bool hex = false;
   std::string output;
-  CLI::Option* output_option = nullptr;
 };
 
 // Whether a key for the mode has two halves.
@@ -81,7 +81,7 @@ void write_key(const KeygenOptions& options, Bytes contents) {
 }
 
 void run(const KeygenOptions& options) {
-  if (options.output_option->count() == 0 || options.output.empty()) {
+  if (options.output.empty()) {
     throw InvalidArgument("keygen needs -o FILE, the name of the new key file");
   }
   const std::string& mode = options.mode;
@@ -115,12 +115,13 @@ Examples:
 void add_keygen(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand("keygen", "Makes a key file.");
   const auto options = std::make_shared<KeygenOptions>();
-  options->output_option =
-      verb->add_option("-o,--output", options->output,
-                       "The new key file, which must not exist; - is standard output.")
-          ->type_name("FILE");
-  add_number_of(*verb, "--key-bits", options->key_bits, {128, 192, 256},
-                "Size of the AES key (default: 256).");
+  verb->add_option("-o,--output", options->output,
+                   "The new key file, which must not exist; - is standard output.")
+      ->type_name("FILE");
+  add_value(*verb, "--key-bits", "128|192|256", "Size of the AES key (default: 256).",
+            [options](const std::string& flag, const std::string& text) {
+              options->key_bits = parse_number_of(text, flag, std::array{128U, 192U, 256U});
+            });
   verb->add_option("--mode", options->mode, "xts: make a key of two halves, twice as long.")
       ->type_name(type_of(keygen_modes));
   verb->add_flag("--hex", options->hex, "Write hex digits and a newline instead of raw bytes.");

@@ -1,6 +1,8 @@
 // The words that flags take. Parsers look them up, --help lists them, and completions offer them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -30,16 +32,10 @@ inline constexpr std::array<Word<Format>, 5> format_choices = {{{"paraes", Forma
                                                                 {"tink", Format::tink},
                                                                 {"raw", Format::raw},
                                                                 {"openssl", Format::openssl}}};
-// Those of the formats that are authenticated.
-inline constexpr std::array<Word<Format>, 3> authenticated_choices = {
-    {format_choices[0], format_choices[1], format_choices[2]}};
 inline constexpr std::array<Word<BlockMode>, 4> mode_choices = {{{"ecb", BlockMode::ecb},
                                                                  {"cbc", BlockMode::cbc},
                                                                  {"ctr", BlockMode::ctr},
                                                                  {"xts", BlockMode::xts}}};
-// Those of --format openssl.
-inline constexpr std::array<Word<BlockMode>, 2> openssl_mode_choices = {
-    {mode_choices[1], mode_choices[2]}};
 inline constexpr std::array<Word<TinkHash>, 3> tink_hash_choices = {
     {{"SHA1", TinkHash::sha1}, {"SHA256", TinkHash::sha256}, {"SHA512", TinkHash::sha512}}};
 inline constexpr std::array<Word<Transfer>, 2> transfer_choices = {
@@ -48,6 +44,14 @@ inline constexpr std::array<Word<KeyExpansion>, 2> key_expansion_choices = {
     {{"host", KeyExpansion::host}, {"device", KeyExpansion::device}}};
 inline constexpr std::array<Word<KeyEncoding>, 2> key_encoding_choices = {
     {{"raw", KeyEncoding::raw}, {"hex", KeyEncoding::hex}}};
+
+// The same by the type of the value.
+constexpr const auto& choices_of(Format) { return format_choices; }
+constexpr const auto& choices_of(BlockMode) { return mode_choices; }
+constexpr const auto& choices_of(TinkHash) { return tink_hash_choices; }
+constexpr const auto& choices_of(Transfer) { return transfer_choices; }
+constexpr const auto& choices_of(KeyExpansion) { return key_expansion_choices; }
+constexpr const auto& choices_of(KeyEncoding) { return key_encoding_choices; }
 
 template <class T, std::size_t n>
 std::vector<std::string> words_of(const std::array<Word<T>, n>& choices) {
@@ -60,11 +64,7 @@ std::vector<std::string> words_of(const std::array<Word<T>, n>& choices) {
 // For --help: "staged|mapped", or "staged,mapped" if the flag takes a list.
 template <class T, std::size_t n>
 std::string type_of(const std::array<Word<T>, n>& choices, const char* separator = "|") {
-  std::string type;
-  for (const Word<T>& choice : choices) {
-    type.append(type.empty() ? "" : separator).append(choice.word);
-  }
-  return type;
+  return fmt::format("{}", fmt::join(words_of(choices), separator));
 }
 
 template <class T, std::size_t n>
@@ -79,9 +79,8 @@ std::optional<T> find_choice(const std::array<Word<T>, n>& choices, std::string_
 template <class T, std::size_t n>
 T pick(std::string_view flag, const std::array<Word<T>, n>& choices, std::string_view word) {
   if (const std::optional<T> value = find_choice(choices, word)) return *value;
-  std::string text(flag);
-  text.append(" is ").append(listed(words_of(choices), "or")).append(", not '").append(word);
-  throw InvalidArgument(text + "'");
+  throw InvalidArgument(
+      fmt::format("{} is {}, not '{}'", flag, listed(words_of(choices), "or"), word));
 }
 
 [[nodiscard]] inline const char* format_name(Format format) {
