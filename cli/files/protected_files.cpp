@@ -23,6 +23,14 @@ std::string how_to_exclude(const std::string& path) {
   return fmt::format(" (--exclude {})", is_plain ? "/" + path : "GLOB");
 }
 
+[[noreturn]] void refuse_target(const std::string& shown, const std::string& flag,
+                                const std::string& input, const std::string& found_as) {
+  throw InvalidArgument(fmt::format(
+      "{}: its output would be {}, but it holds the secret of {} and is never overwritten; leave "
+      "the input out{}, or write elsewhere with -o",
+      input, shown, flag, how_to_exclude(found_as)));
+}
+
 }  // namespace
 
 const SecretFile* ProtectedFiles::find_secret(const struct stat& status) const {
@@ -92,18 +100,6 @@ void ProtectedFiles::check_input_contents(const Place& place, const std::string&
                   "it elsewhere",
                   place.shown, *flag, how_to_exclude(found_as)));
 }
-
-namespace {
-
-[[noreturn]] void refuse_target(const std::string& shown, const std::string& flag,
-                                const std::string& input, const std::string& found_as) {
-  throw InvalidArgument(fmt::format(
-      "{}: its output would be {}, but it holds the secret of {} and is never overwritten; leave "
-      "the input out{}, or write elsewhere with -o",
-      input, shown, flag, how_to_exclude(found_as)));
-}
-
-}  // namespace
 
 void ProtectedFiles::check_target_contents(const Place& place, const std::string& input,
                                            const std::string& found_as) const {

@@ -96,14 +96,11 @@ void FileProcessor::process_again(const Found& found, std::uint32_t number, cons
   results_.report_skipped(job.input.shown, "it was rekeyed by another name");
 }
 
-bool FileProcessor::processes_whole_files() const {
+bool FileProcessor::is_processed_whole(const FoundFile& file) const {
   const bool whole =
       !plan_.salvage && plan_.offset.value_or(0) == 0 && !plan_.length && plan_.verb != Verb::rekey;
-  return plan_.execution.overlap && is_authenticated(plan_.format) && whole;
-}
-
-bool FileProcessor::is_processed_whole(const FoundFile& file) const {
-  return processes_whole_files() && file.state == FileState::waiting && file.regular &&
+  return whole && plan_.execution.overlap && is_authenticated(plan_.format) &&
+         file.state == FileState::waiting && file.regular &&
          file.bytes <= SmallFileTask::most_bytes;
 }
 

@@ -36,8 +36,7 @@ class FileProcessor {
   [[nodiscard]] static FileJob small_job(const Found& found, const FoundFile& file);
   // Another name of a file that was rekeyed. If it is a hard link, the old file is still there.
   void process_again(const Found& found, std::uint32_t number, const FileId& id);
-  // Whether small files are processed in memory, as a whole: see SmallFileTask.
-  [[nodiscard]] bool processes_whole_files() const;
+  // Whether it is a small file that is processed in memory, as a whole: see SmallFileTask.
   [[nodiscard]] bool is_processed_whole(const FoundFile& file) const;
   void process_in_groups(const Found& found);
   // Reads all files of a group, processes their messages together, and writes the outputs.

@@ -20,17 +20,6 @@
 #include "src/core/system/process.hpp"
 
 namespace paraes::cli {
-namespace {
-
-// The text of CLI11 without the empty lines at its end.
-std::string help_text(const CLI::App& app, const std::string& parent) {
-  std::string text = app.help(parent);
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
-
-}  // namespace
-
 std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, std::string_view only,
                                    int& status) {
   auto app = std::make_unique<CLI::App>(executable.summary, executable.name);
@@ -54,6 +43,13 @@ std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, std::string
 }
 
 namespace {
+
+// The text of CLI11 without the empty lines at its end.
+std::string help_text(const CLI::App& app, const std::string& parent) {
+  std::string text = app.help(parent);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
 
 struct ReadCommand {
   std::unique_ptr<CLI::App> app;

@@ -81,67 +81,67 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
   bench::Options& options = flags->options;
 
   verb->option_defaults()->group(bench_axes_group);
-  const auto axis = [&](const char* name, std::string& text, std::string values, const char* help) {
-    return verb->add_option(name, text, help)->type_name(std::move(values));
+  const auto option = [&](const char* name, auto& text, std::string type, const char* help) {
+    return verb->add_option(name, text, help)->type_name(std::move(type));
   };
   const auto words = [](const char* name) {
     return fmt::format("{}", fmt::join(bench::axis_words(name), ","));
   };
-  axis("--device", axes.device, "cpu,cuda:N,...",
-       "Where to compute: cpu (default) and GPUs, named as for encrypt.");
-  axis("--kernel", axes.kernel, "auto,NAME,...", "Implementations of AES (default: auto).");
-  axis("--mode", axes.mode, words("--mode"), "Modes (default: all that the scope has).");
-  axis("--key-bits", axes.key_bits, words("--key-bits"), "Sizes of the AES key (default: 128).");
-  axis("--direction", axes.direction, words("--direction"), "Directions (default: both).");
-  axis("-T,--threads", axes.threads, "N,...",
-       "Numbers of CPU threads; 0 is all cores (default: 1).");
-  axis("--executor", axes.executor, words("--executor"),
-       "memory scope: use threads of the library (default) or of OpenMP.");
-  axis(
+  option("--device", axes.device, "cpu,cuda:N,...",
+         "Where to compute: cpu (default) and GPUs, named as for encrypt.");
+  option("--kernel", axes.kernel, "auto,NAME,...", "Implementations of AES (default: auto).");
+  option("--mode", axes.mode, words("--mode"), "Modes (default: all that the scope has).");
+  option("--key-bits", axes.key_bits, words("--key-bits"), "Sizes of the AES key (default: 128).");
+  option("--direction", axes.direction, words("--direction"), "Directions (default: both).");
+  option("-T,--threads", axes.threads, "N,...",
+         "Numbers of CPU threads; 0 is all cores (default: 1).");
+  option("--executor", axes.executor, words("--executor"),
+         "memory scope: use threads of the library (default) or of OpenMP.");
+  option(
       "--size", axes.size, "SIZE,...",
       "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "
       "file: 64MiB).");
   // Ranks share one message.
   if (!overrides.run) {
-    axis("--message", axes.message, "SIZE,...",
-         "memory scope, GCM on the CPU: cut the size into many messages of so many bytes, computed "
-         "in one call (default: whole, which is one).");
-    axis("--keys", axes.keys, words("--keys"),
-         "With --message: one key for all messages (default), or each its own.");
+    option(
+        "--message", axes.message, "SIZE,...",
+        "memory scope, GCM on the CPU: cut the size into many messages of so many bytes, computed "
+        "in one call (default: whole, which is one).");
+    option("--keys", axes.keys, words("--keys"),
+           "With --message: one key for all messages (default), or each its own.");
   }
-  axis("--scope", axes.scope, words("--scope"),
-       "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
-       "memory).");
-  axis("--in-place", axes.in_place, words("--in-place"),
-       "Output over the input (default: no; bare: yes).")
+  option("--scope", axes.scope, words("--scope"),
+         "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
+         "memory).");
+  option("--in-place", axes.in_place, words("--in-place"),
+         "Output over the input (default: no; bare: yes).")
       ->expected(0, 1);
-  axis("--format", axes.format, words("--format"), "Formats of the file scope (default: paraes).");
-  axis("--key-expansion", axes.key_expansion, words("--key-expansion"),
-       "Where keys for GPUs are expanded (default: host).");
-  axis(
+  option("--format", axes.format, words("--format"),
+         "Formats of the file scope (default: paraes).");
+  option("--key-expansion", axes.key_expansion, words("--key-expansion"),
+         "Where keys for GPUs are expanded (default: host).");
+  option(
       "--group-threads", axes.group_threads, "N,...",
       "memory and transfer scope: threads of a group (block) of the GPU's kernels, multiples of 32 "
       "up to 1024 (default: the kernel's choice).");
-  verb->add_option(
-          "--gpu-tuning", axes.gpu_tunings,
-          "memory and transfer scope: how a GPU works: streams=N, launch=SIZE, tables=N "
-          "(ttable), groups=N (in a multiprocessor), ghash=tensor or ghash=scalar (without "
-          "tensor cores). May be given several times (default: paraes's own choice).")
-      ->type_name("NAME=N,...")
+  option("--gpu-tuning", axes.gpu_tunings, "NAME=N,...",
+         "memory and transfer scope: how a GPU works: streams=N, launch=SIZE, tables=N "
+         "(ttable), groups=N (in a multiprocessor), ghash=tensor or ghash=scalar (without "
+         "tensor cores). May be given several times (default: paraes's own choice).")
       ->allow_extra_args(false);
-  axis("--transfer", axes.transfer, words("--transfer"),
-       "How data gets to a GPU (default: staged).");
-  axis("--rivals", axes.rivals, "NAME,...",
-       "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "
-       "stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: pinned-copy "
-       "(default); files: openssl-enc (default), age, cp, copy-threads; none.");
+  option("--transfer", axes.transfer, words("--transfer"),
+         "How data gets to a GPU (default: staged).");
+  option(
+      "--rivals", axes.rivals, "NAME,...",
+      "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "
+      "stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: pinned-copy "
+      "(default); files: openssl-enc (default), age, cp, copy-threads; none.");
 
   // Rivals do not run on ranks.
   if (!overrides.run) {
-    verb->add_option("--rival", axes.own_rivals,
-                     "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "
-                     "be given several times. docs/benchmarking.md has an example.")
-        ->type_name("NAME=FILE")
+    option("--rival", axes.own_rivals, "NAME=FILE",
+           "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "
+           "be given several times. docs/benchmarking.md has an example.")
         ->allow_extra_args(false);
   }
 
@@ -155,23 +155,19 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
              "Untimed calls per row (default: 1; 0 where a call takes a second or more).");
   add_number(*verb, "--seed", options.seed, {},
              "Seed for the order of the samples (default: random).");
-  verb->add_option("--unit", axes.unit,
-                   "Size of an XTS data unit; 0 is the whole message (default: 4KiB).")
-      ->type_name("SIZE");
+  option("--unit", axes.unit, "SIZE",
+         "Size of an XTS data unit; 0 is the whole message (default: 4KiB).");
   verb->add_flag("--no-overlap", flags->no_overlap,
                  "Run the phases (read, compute, write) one after another.");
-  verb->add_option("--dir", options.folder,
-                   "Folder for the files (default: $TMPDIR, else /dev/shm, else /tmp).")
-      ->type_name("DIR");
+  option("--dir", options.folder, "DIR",
+         "Folder for the files (default: $TMPDIR, else /dev/shm, else /tmp).");
 
   verb->option_defaults()->group("Output");
   verb->add_flag("--quick", options.quick, "A short run: every kernel in CTR and GCM, with 1 MiB.");
   verb->add_flag("--list", options.list, "Print the rows without running them.");
-  verb->add_option("--json", options.json, "Write the report; - is standard output.")
-      ->type_name("FILE");
-  verb->add_option("--machine", options.machine,
-                   "Name of this machine in the report, up to 64 bytes.")
-      ->type_name("NAME");
+  option("--json", options.json, "FILE", "Write the report; - is standard output.");
+  option("--machine", options.machine, "NAME",
+         "Name of this machine in the report, up to 64 bytes.");
 
   if (overrides.add_options) overrides.add_options(*verb);
   verb->footer(description + (overrides.examples.empty() ? bench_examples : overrides.examples));

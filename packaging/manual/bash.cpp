@@ -86,9 +86,7 @@ std::string bash_completion(const Executable& executable, const Nested& nested,
                             const std::string& engine) {
   const std::string program = identifier(executable.name);
   std::string text = "# Completes the command line of " + executable.name +
-                     " in Bash. Generated from the description that --help prints.\n"
-
-                     "\n";
+                     " in Bash. Generated from the description that --help prints.\n\n";
   text += engine;
   text += data_of(executable);
   if (nested.executable != nullptr) text += data_of(*nested.executable);

@@ -228,6 +228,34 @@ void write_see_also(Writer& page, const std::vector<std::string>& names) {
 
 bool uses_age(const Verb& verb) { return environment().front().concerns(verb.name); }
 
+// The flags of `verb` that `other` lacks, or that mean something else there.
+std::vector<Flag> own_flags(const Verb& verb, const Verb& other) {
+  std::vector<Flag> own = flags_of(verb.groups);
+  const std::vector<Flag> others = flags_of(other.groups);
+  std::erase_if(own, [&](const Flag& flag) {
+    return std::any_of(others.begin(), others.end(), [&](const Flag& one) {
+      return one.names == flag.names && one.text == flag.text && one.type == flag.type;
+    });
+  });
+  return own;
+}
+
+// "All options of `paraes bench`, except --message and --keys, and:"
+std::string common_options(const Verb& verb, const Executable& other, const Verb& same) {
+  std::vector<std::string> absent;
+  const std::vector<Flag> flags = flags_of(verb.groups);
+  for (const Flag& flag : flags_of(same.groups)) {
+    const auto is_same = [&](const Flag& one) { return one.names == flag.names; };
+    if (std::none_of(flags.begin(), flags.end(), is_same)) absent.push_back(flag.names.back());
+  }
+  std::string text = "All options of `" + other.name + " " + verb.name + "`";
+  for (std::size_t i = 0; i < absent.size(); ++i) {
+    text += i == 0 ? ", except " : i + 1 < absent.size() ? ", " : " and ";
+    text += absent[i];
+  }
+  return text + (absent.empty() ? " and:" : ", and:");
+}
+
 }  // namespace
 
 bool has_page(const Verb& verb) { return verb.name != "help" && verb.name != "version"; }
@@ -283,38 +311,6 @@ Page overview_page(const Executable& executable, const std::string& date) {
   write_see_also(page, pages);
   return {executable.name + ".1", page.take()};
 }
-
-namespace {
-
-// The flags of `verb` that `other` lacks, or that mean something else there.
-std::vector<Flag> own_flags(const Verb& verb, const Verb& other) {
-  std::vector<Flag> own = flags_of(verb.groups);
-  const std::vector<Flag> others = flags_of(other.groups);
-  std::erase_if(own, [&](const Flag& flag) {
-    return std::any_of(others.begin(), others.end(), [&](const Flag& one) {
-      return one.names == flag.names && one.text == flag.text && one.type == flag.type;
-    });
-  });
-  return own;
-}
-
-// "All options of `paraes bench`, except --message and --keys, and:"
-std::string common_options(const Verb& verb, const Executable& other, const Verb& same) {
-  std::vector<std::string> absent;
-  const std::vector<Flag> flags = flags_of(verb.groups);
-  for (const Flag& flag : flags_of(same.groups)) {
-    const auto is_same = [&](const Flag& one) { return one.names == flag.names; };
-    if (std::none_of(flags.begin(), flags.end(), is_same)) absent.push_back(flag.names.back());
-  }
-  std::string text = "All options of `" + other.name + " " + verb.name + "`";
-  for (std::size_t i = 0; i < absent.size(); ++i) {
-    text += i == 0 ? ", except " : i + 1 < absent.size() ? ", " : " and ";
-    text += absent[i];
-  }
-  return text + (absent.empty() ? " and:" : ", and:");
-}
-
-}  // namespace
 
 Page difference_page(const Executable& executable, const Executable& other,
                      const std::string& date) {
