@@ -311,7 +311,8 @@ class Packed(Folder):
         traced = subprocess.run(
             [self.packed / "paraes", "bench", "--device", "opencl:0", "--kernel", "ttable", "--mode", "ctr",
              "--size", "64KiB", "--samples", "1"], text=True, capture_output=True, check=True,
-            env={"LD_PRELOAD": str(self.packed / "libparaes_opencl_shim.so"), "XDG_CACHE_HOME": cache,
+            env={"PATH": os.environ["PATH"],  # PoCL links with ld
+                 "LD_PRELOAD": str(self.packed / "libparaes_opencl_shim.so"), "XDG_CACHE_HOME": cache,
                  "PARAES_FAKE_OPENCL": "trace"})
         self.assertRegex(traced.stderr, r"(?m)^launch of ctr, \d+ x \d+ threads: 0$")
         self.check("--device", "opencl:0", "--quick", "devices", "tests", "memory", XDG_CACHE_HOME=cache)
