@@ -89,7 +89,7 @@ inline constexpr EnumRange<Reply::Kind> enum_range<Reply::Kind> = {Reply::Kind::
                                                                    "unexpected reply"};
 
 template <>
-inline constexpr EnumRange<ErrorKind> enum_range<ErrorKind> = {ErrorKind::cannot_rename,
+inline constexpr EnumRange<ErrorKind> enum_range<ErrorKind> = {last_error_kind,
                                                                "unexpected error of a rank"};
 
 template <>

@@ -148,6 +148,7 @@ class Scratch {
     for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
       remove(opened_.get(), made->path, made->is_folder);
     }
+    opened_.close();  // its lock protects nothing any more, and an open folder may have to stay
     remove(folder_.descriptor(), name_, true);
   }
 
@@ -162,7 +163,8 @@ class Scratch {
 
  private:
   static void remove(int folder, const std::string& name, bool is_folder) {
-    static_cast<void>(system::remove_file(folder, name.c_str(), is_folder ? AT_REMOVEDIR : 0));
+    static_cast<void>(system::remove_file(folder, name.c_str(), is_folder ? AT_REMOVEDIR : 0,
+                                          [] { return true; }));  // the folder is our own
   }
 
   struct Made {

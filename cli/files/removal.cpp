@@ -100,8 +100,15 @@ std::optional<std::string> remove_source(const Place& source, const CommittedFil
           "it holds an identity (private key), without which the outputs might never be decrypted; "
           "keep it elsewhere, and remove it yourself");
     }
-    if (!system::remove_file(folder.descriptor(), name.c_str())) {
-      return io_error(source.shown, "remove", errno).what();
+    const auto is_the_same = [&] {
+      struct stat later = {};
+      return fstatat(folder.descriptor(), name.c_str(), &later, AT_SYMLINK_NOFOLLOW) == 0 &&
+             FileVersion(later) == committed.input;
+    };
+    if (!system::remove_file(folder.descriptor(), name.c_str(), 0, is_the_same)) {
+      const int error = errno;
+      if (is_the_same()) return io_error(source.shown, "remove", error).what();
+      return not_removed("it was in use, and was written to or replaced meanwhile");
     }
   } catch (const Error& error) {
     return not_removed(error.what());

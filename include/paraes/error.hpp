@@ -17,7 +17,7 @@ namespace paraes {
 enum class ErrorKind : std::uint8_t {
   other = 0,   // an exception of somebody else
   memory = 1,  // std::bad_alloc
-  error = 2,   // Error, and each of its subclasses
+  error = 2,   // Error itself; its subclasses follow
   invalid_argument = 3,
   target_exists = 4,
   unknown_kernel = 5,
@@ -35,12 +35,13 @@ enum class ErrorKind : std::uint8_t {
   io_error = 17,
   cannot_rename = 18,
 };
+inline constexpr ErrorKind last_error_kind = ErrorKind::cannot_rename;
 
 // The kind of any exception: that of its own class, or of the nearest base that has one.
 [[nodiscard]] PARAES_EXPORT ErrorKind error_kind(const std::exception& error) noexcept;
 
 // Whether errors of this kind are also errors of the kind `base`, as their classes are: a
-// cannot_rename is an io_error and an error.
+// cannot_rename is an io_error and an error. A number of a later version counts as an error.
 [[nodiscard]] PARAES_EXPORT bool is_a(ErrorKind kind, ErrorKind base) noexcept;
 
 // Base class of the library's exceptions. Functions may also throw std::bad_alloc.

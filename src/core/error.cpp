@@ -35,8 +35,8 @@ constexpr Class classes[] = {
     {ErrorKind::wrong_key, ErrorKind::error, is_of<WrongKey>},
     {ErrorKind::cannot_rename, ErrorKind::io_error, is_of<CannotRename>},
     {ErrorKind::io_error, ErrorKind::error, is_of<IoError>},
-    {ErrorKind::error, ErrorKind::other, is_of<Error>},
-    {ErrorKind::memory, ErrorKind::other, is_of<std::bad_alloc>},
+    {ErrorKind::error, ErrorKind::error, is_of<Error>},
+    {ErrorKind::memory, ErrorKind::memory, is_of<std::bad_alloc>},
 };
 
 }  // namespace
@@ -49,6 +49,7 @@ ErrorKind error_kind(const std::exception& error) noexcept {
 }
 
 bool is_a(ErrorKind kind, ErrorKind base) noexcept {
+  if (kind > last_error_kind && kind != base) kind = ErrorKind::error;
   for (const Class& one : classes) {  // a base comes later
     if (kind == base) return true;
     if (one.kind == kind) kind = one.base;

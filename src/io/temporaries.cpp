@@ -98,17 +98,20 @@ void remove_stale(const Folder& folder, const std::string& name) {
   if (old.get() < 0) old = Descriptor(openat(at, name.c_str(), O_RDONLY | flags));
   if (old.get() < 0 || flock(old.get(), LOCK_EX | LOCK_NB) != 0) return;
   if (is_named(old.get(), at, name.c_str()) != Named::yes) return;
-  if (unlinkat(at, name.c_str(), 0) == 0) return;
-  if (errno != EISDIR) {
-    // Where an open file cannot be removed. A process that has just created a file of this name
-    // would notice.
-    old.close();
-    static_cast<void>(system::remove_file(at, name.c_str()));
+  struct stat status = {};
+  if (fstat(old.get(), &status) != 0) return;
+  if (S_ISDIR(status.st_mode)) {  // of a probe of names (cli/files/name_probe.hpp)
+    std::error_code ignored;
+    std::filesystem::remove_all(folder.name_of(name), ignored);
     return;
   }
-  // The folder of a probe of names (cli/files/name_probe.hpp).
-  std::error_code ignored;
-  std::filesystem::remove_all(folder.name_of(name), ignored);
+  if (unlinkat(at, name.c_str(), 0) == 0) return;
+  old.close();  // where an open file cannot be removed
+  static_cast<void>(system::remove_file(at, name.c_str(), 0, [&] {
+    struct stat now = {};
+    return fstatat(at, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+           FileId(now) == FileId(status);
+  }));
 }
 
 }  // namespace

@@ -2,9 +2,13 @@
 
 The kernel hides some: without `flush`, `fsync` or `create` it says nothing, or makes files in two steps."""
 
+import subprocess
+import time
 import unittest
 
 from bench import KEY, LONG, SMALL, BenchCase, require_fuse, sample
+from faults import environment
+from support import BIN
 
 MISSING = ("ENOSYS", "EOPNOTSUPP")
 ALL = (*MISSING, "EPERM", "EACCES")
@@ -141,6 +145,29 @@ class InUse(BenchCase):
                 with self.subTest(name, inodes=inodes):
                     self.check_job(mount, *jobs[name], works=True)
             self.release(mount)
+
+    def test_a_source_that_changes_before_it_can_be_removed_stays(self):
+        """What was written or put there between two attempts is in no output."""
+        for how in ("written", "replaced"):
+            with self.subTest(how):
+                log = self.path(f"log {how}")
+                mount = self.mount(in_use=["EBUSY", 0.2], log=str(log))
+                (mount.back / "f").write_bytes(SMALL)
+                run = subprocess.Popen([BIN, "encrypt", "--key-file", self.path("k"), "--rm", "f"], cwd=mount.place,
+                                       env=environment(), stderr=subprocess.PIPE)
+                end = time.monotonic() + 20
+                while "unlink" not in log.read_text().split() and time.monotonic() < end:
+                    time.sleep(0.001)
+                if how == "written":
+                    (mount.back / "f").write_bytes(b"newer")
+                else:
+                    (mount.back / "other").write_bytes(b"newer")
+                    (mount.back / "other").rename(mount.back / "f")
+                _, said = run.communicate(timeout=30)
+                self.assertEqual(run.returncode, 1, said)
+                self.assertIn(b"f: not removed: it was in use, and was written to or replaced", said)
+                self.assertEqual((mount.back / "f").read_bytes(), b"newer")
+                self.release(mount)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,10 @@ TEST(ErrorKind, OfOtherClassesIsThatOfTheirBase) {
   expect(ErrorKind::invalid_argument, WrongKeySize("size"));
   EXPECT_EQ(error_kind(std::runtime_error("another")), ErrorKind::other);
   EXPECT_FALSE(is_a(ErrorKind::other, ErrorKind::error));
+  EXPECT_FALSE(is_a(ErrorKind::error, ErrorKind::other));
+  const auto of_later_version = static_cast<ErrorKind>(static_cast<int>(last_error_kind) + 1);
+  EXPECT_TRUE(is_a(of_later_version, ErrorKind::error));
+  EXPECT_FALSE(is_a(of_later_version, ErrorKind::io_error));
   EXPECT_FALSE(is_a(ErrorKind::error, ErrorKind::io_error)) << "a base is not its subclass";
 }
 
@@ -82,6 +86,7 @@ TEST(ErrorKind, OfOtherClassesIsThatOfTheirBase) {
 TEST(ErrorKind, NumbersAreThoseOfTheirFirstRelease) {
   int number = static_cast<int>(ErrorKind::memory);
   for (const auto& [kind, is_of_it] : classes) EXPECT_EQ(static_cast<int>(kind), number++);
+  EXPECT_EQ(classes.back().first, last_error_kind);
 }
 
 }  // namespace
