@@ -15,7 +15,7 @@ names() {
 
 # In no tier but `long`.
 long="[./]Long|$(names x86_64 gpu.simulated.bitslice gpu.simulated.reference gpu.simulated.reference-shared \
-  gpu.order gpu.limits ct.gpu.tables bench.comparison)"
+  gpu.order gpu.limits ct.gpu.tables bench.comparison structure.guides)"
 
 # What `ci` adds to the first tier: folders whose programs only it builds, and what repeats with other
 # devices, launchers or chips what the first tier does once. docs/comparison runs gpg and others, and
