@@ -33,7 +33,7 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
   const DeviceInfo& info = device.info();
   const std::string prepared = prepared_name(variant, info.target);
   for (const std::string& folder : prepared_folders()) {
-    const std::string path = folder + "/" + prepared;
+    const std::string path = std::string(folder).append("/").append(prepared);
     const CheckedPath checked = check_path(path);
     const std::vector<std::uint8_t> file = read_program_file(checked.path);
     if (file.empty()) continue;

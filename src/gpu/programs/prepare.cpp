@@ -93,7 +93,7 @@ std::vector<std::string> prepare_programs(std::string_view kernel, std::string_v
       sink.mode = options.mode;
       sink.on_temporary = options.on_temporary;
       gpu::write_program_file(folder, name, gpu::pack(binary), std::move(sink));
-      paths.push_back(folder + "/" + name);
+      paths.push_back(std::string(folder).append("/").append(name));
     }
   } catch (...) {
     if (made) static_cast<void>(rmdir(folder.c_str()));
