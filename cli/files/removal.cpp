@@ -102,8 +102,10 @@ std::optional<std::string> remove_source(const Place& source, const CommittedFil
     }
     const auto is_the_same = [&] {
       struct stat later = {};
-      return fstatat(folder.descriptor(), name.c_str(), &later, AT_SYMLINK_NOFOLLOW) == 0 &&
-             FileVersion(later) == committed.input;
+      if (fstatat(folder.descriptor(), name.c_str(), &later, AT_SYMLINK_NOFOLLOW) != 0) {
+        return true;  // the next attempt says what is wrong, or that the file is gone
+      }
+      return FileVersion(later) == committed.input;
     };
     if (!system::remove_file(folder.descriptor(), name.c_str(), 0, is_the_same)) {
       const int error = errno;

@@ -16,10 +16,12 @@ ExpandOperation expand;
 ChainedOperation cbc_encrypt;
 }  // namespace armv8
 
-// Of the portable build, for the vector builds. `expand` fills KeySchedule::encrypt and sliced, in
-// constant time.
+// Of the portable build, for the vector builds. The first two fill KeySchedule::encrypt and sliced,
+// in constant time; a build that does more in its own `expand` calls the second one, so that no row
+// runs the functions of another.
 namespace bitslice {
 ExpandOperation expand;
+ExpandOperation expand_sliced;
 ChainedOperation cbc_encrypt;
 }  // namespace bitslice
 

@@ -146,6 +146,13 @@ class InUse(BenchCase):
                     self.check_job(mount, *jobs[name], works=True)
             self.release(mount)
 
+    def test_a_source_that_is_gone_though_the_answer_denies_it(self):
+        mount = self.mount(after={"unlink": "EBUSY"}, in_use=["EBUSY", 0])
+        jobs = self.all_jobs()
+        for name in ("encrypt --rm", "decrypt two --rm"):
+            with self.subTest(name):
+                self.check_job(mount, *jobs[name], works=True)
+
     def test_a_source_that_changes_before_it_can_be_removed_stays(self):
         """What was written or put there between two attempts is in no output."""
         for how in ("written", "replaced"):

@@ -76,7 +76,7 @@ PARAES_INLINE void store_blocks(std::uint8_t* out, const Planes (&q)[8]) {
 #include "src/kernels/bitslice/bitslice.inc"
 
 void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
-  bitslice::expand(schedule, key, key_bytes);
+  bitslice::expand_sliced(schedule, key, key_bytes);
   for (unsigned round = 0; round <= schedule.rounds; ++round) {
     // From round 1 on, the round key includes the constant of the SubBytes before it.
     const Planes constant{vdupq_n_u8(round == 0 ? 0 : 0x63)};

@@ -88,7 +88,7 @@ std::uint32_t sub_word(std::uint32_t word) {
 
 }  // namespace
 
-void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
+void expand_sliced(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
   expand_encryption_key(schedule, key, key_bytes, sub_word);
   for (unsigned round = 0; round <= schedule.rounds; ++round) {
     std::uint8_t copies[16 * batch];
@@ -102,6 +102,10 @@ void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) 
     transpose(q);
     secure_zero(copies, sizeof copies);
   }
+}
+
+void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
+  expand_sliced(schedule, key, key_bytes);
 }
 
 void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,
