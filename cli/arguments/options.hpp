@@ -56,8 +56,8 @@ struct Settings {
   }
 };
 
-// The rest, only cli/plan reads. A flag that was not given leaves nullopt, false or nothing.
-// flags.cpp says what each means.
+// The rest, which the rules of flags.cpp and cli/plan read. `flags_given` says whether a flag was
+// given.
 struct CryptOptions : Settings {
   explicit CryptOptions(Verb what = Verb::encrypt) {
     verb = what;
