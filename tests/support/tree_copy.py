@@ -147,7 +147,10 @@ class Copy:
         (packages / "paraes").mkdir()
         for file in (self.root / "python/paraes").iterdir():
             (packages / "paraes" / file.name).symlink_to(file)
-        (packages / "paraes" / module).symlink_to(self.build_folder / "python" / module)
+        # Where the module is built, now and before the build made its types.
+        lists = (self.root / "python/CMakeLists.txt").read_text(encoding="utf-8")
+        built = "python/package/paraes" if "LIBRARY_OUTPUT_DIRECTORY" in lists else "python"
+        (packages / "paraes" / module).symlink_to(self.build_folder / built / module)
         # Names the command, for `python -m paraes`.
         shutil.copytree(next(others.glob("paraes-*.dist-info")), packages / "paraes-0.dist-info")
         command = environment / "bin/paraes"
