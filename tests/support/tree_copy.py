@@ -90,8 +90,8 @@ class Copy:
         self.log = log
         self.jobs = str(len(os.sched_getaffinity(0)))
         self.long, self.later, environment = tiers()
-        self.seconds = {}  # of each test without a mutation
-        self.no_judges = []  # tests that fail without a mutation, in the tree of another commit
+        self.seconds = {}  # of each test, where nothing was changed
+        self.left_out = []  # tests that are not run
         self.environment = {
             **environment,
             "CCACHE_BASEDIR": str(folder), "CCACHE_DEPEND": "1", "CCACHE_NOHASHDIR": "1",
@@ -188,7 +188,7 @@ class Copy:
     def test(self, tests, *, tier, unchanged=False):
         """Run tests: all if the sources are unchanged, otherwise until one fails."""
         without = "_NOT_BUILT$|" + (f"{self.later}|{self.long}" if tier == "test" else self.long)
-        without = "|".join([without, *(f"^{re.escape(name)}$" for name in self.no_judges)])
+        without = "|".join([without, *(f"^{re.escape(name)}$" for name in self.left_out)])
         start = self.log.stat().st_size
         first_seen = {}
 
