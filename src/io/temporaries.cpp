@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -67,6 +68,20 @@ std::string_view take_last_part(std::string_view& text) {
   return part;
 }
 
+// Some file systems store names in capitals, or without any. Host names have no case (RFC 4343).
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = lower(c);
+  return result;
+}
+
+bool is_same_name(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
+}
+
 struct TemporaryParts {
   std::string_view target;  // shortened
   std::string_view host;
@@ -75,15 +90,16 @@ struct TemporaryParts {
 // The parts of a temporary file's name; nothing for any other name.
 std::optional<TemporaryParts> parse_temporary(std::string_view name) noexcept {
   if (name.size() <= temporary_suffix.size() || name.front() != '.') return std::nullopt;
-  if (name.substr(name.size() - temporary_suffix.size()) != temporary_suffix) return std::nullopt;
-  name = name.substr(1, name.size() - 1 - temporary_suffix.size());
+  const std::size_t end = name.size() - temporary_suffix.size();
+  if (!is_same_name(name.substr(end), temporary_suffix)) return std::nullopt;
+  name = name.substr(1, end - 1);
   const std::string_view random = take_last_part(name);
   const std::string_view process = take_last_part(name);
   const std::string_view host = take_last_part(name);
   const auto consists_of = [](std::string_view text, std::string_view characters) {
     return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
   };
-  const bool fits = random.size() == 8 && consists_of(random, "0123456789abcdef") &&
+  const bool fits = random.size() == 8 && consists_of(random, "0123456789abcdefABCDEF") &&
                     consists_of(process, "0123456789") && !host.empty() && !name.empty();
   return fits ? std::optional(TemporaryParts{name, host}) : std::nullopt;
 }
@@ -163,13 +179,13 @@ void Leftovers::remove(const Folder& folder, const std::string& name) {
       const dirent* entry = nullptr;
       while (entries && (entry = readdir(entries.get())) != nullptr) {
         const auto parts = parse_temporary(entry->d_name);
-        if (parts && parts->host == host_name()) {
-          found_.emplace(std::pair(id, std::string(parts->target)), entry->d_name);
+        if (parts && is_same_name(parts->host, host_name())) {
+          found_.emplace(std::pair(id, lower(parts->target)), entry->d_name);
         }
       }
     }
     if (found_.empty()) return;
-    const auto [first, last] = found_.equal_range({id, shortened(name)});
+    const auto [first, last] = found_.equal_range({id, lower(shortened(name))});
     for (auto it = first; it != last; ++it) ours.push_back(it->second);
     found_.erase(first, last);
   }

@@ -8,6 +8,8 @@ import itertools
 import os
 import pathlib
 import random
+import re
+import socket
 import unittest
 
 from bench import KEY, OLD, BenchCase, require_fuse, sample
@@ -40,6 +42,8 @@ MODES = {
     "--update --rm": (["--update", "--rm"], 1),
     "-f, one thread": (["-f", "-T", "1"], None),
 }
+# As names of temporary files have it.
+HOST = re.sub("[^A-Za-z0-9_]", "-", socket.gethostname())
 DATA = (b"the first file", b"the second file, which is longer")
 
 
@@ -53,12 +57,20 @@ def listed(top):
             for at, _, names in os.walk(top) for name in names}
 
 
+def stored(mount):
+    return sorted(name.lower() for name in os.listdir(mount.back))
+
+
 class NamesCase(BenchCase):
     MODES = MODES
 
     def run_verb(self, *args):
         """The run that is tested."""
         return self.run_in(self.dir, *args)
+
+    def run_well(self, verb, *args):
+        done = self.run_in(self.dir, verb, "-q", *KEY, *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def plain_of(self, path, verb):
         """What an output holds: nothing if it does not open."""
@@ -243,6 +255,19 @@ class Folders(NamesCase):
                             self.assertTrue(path.exists() or "--rm" in flags)
                         self.assertIn(len(found), (0, 1) if inodes == "changing" else (1,), done)
                         self.assertLessEqual(set(found), set(DATA), done)
+
+    def test_temporaries_of_a_killed_run_however_their_names_are_stored(self):
+        """They are no inputs, and the next run removes them."""
+        for store in ("lower", "upper"):
+            with self.subTest(store):
+                mount = self.mount(fold="case", store=store)
+                left = f".Out.{HOST}.1.0123cdef.paraes-tmp"
+                (mount.place / "a").write_bytes(b"a")
+                (mount.place / left).write_bytes(b"partial")
+                self.run_well("encrypt", "--rm", "-r", mount.place)
+                self.assertEqual(stored(mount), [left.lower(), "a.paes"])
+                self.run_well("decrypt", "-o", mount.place / "Out", mount.place / "a.paes")
+                self.assertEqual(stored(mount), ["a.paes", "out"])
 
     def test_names_that_it_cannot_have(self):
         mount = self.mount(fold="case", forbid='"*:<>?|')

@@ -210,6 +210,7 @@ TEST_F(Io, IsTemporaryName_AcceptsNamesOfTemporariesOnly) {
   const FileSink sink(path("f"), sink_options(false, true));
   EXPECT_TRUE(is_temporary_name(file_name_of(sink.temporary())));
   EXPECT_TRUE(is_temporary_name(".f.host.1.01234567.paraes-tmp"));
+  EXPECT_TRUE(is_temporary_name(".F.HOST.1.0123CDEF.PARAES-TMP"));
   for (const char* name :
        {"", ".paraes-tmp", "f.paraes-tmp", ".f.paraes-tmp", "f.host.1.01234567.paraes-tmp",
         ".f.host.x.01234567.paraes-tmp", ".f.host.1.0123456.paraes-tmp",
