@@ -34,7 +34,7 @@ std::size_t DeviceMemoryArena::tags_at(int key_bits) const {
 
 void DeviceMemoryArena::acquire() {
   if (ready_) return;
-  context_ = gpu::open_context(gpu::parse_device(device_).value(), gpu::find_kernel_row(kernel_),
+  context_ = gpu::open_context(gpu::parse_device(device_).value(), gpu::find_gpu_kernel(kernel_),
                                options_);
   gpu::Device& device = context_->device();
   queue_ = device.make_queue();

@@ -21,7 +21,7 @@ class Ours : public Implementation {
   Ours(const Job& job, const Execution& execution)
       : job_(job),
         // For expand_key(), which runs on the CPU. execution.kernel may be a GPU kernel.
-        row_(find_kernel(gpu::parse_device(execution.device) ? "auto" : execution.kernel)) {}
+        kernel_(find_kernel(gpu::parse_device(execution.device) ? "auto" : execution.kernel)) {}
 
   [[nodiscard]] PhaseTimes take_device_times() override { return cipher().take_device_times(); }
 
@@ -30,13 +30,13 @@ class Ours : public Implementation {
     const auto size = static_cast<unsigned>(job_.key_bits / 8);
     switch (job_.mode.value()) {
       case Mode::xts:
-        (void)XtsKey(row_, key, size);
+        (void)XtsKey(kernel_, key, size);
         break;
       case Mode::gcm:
-        (void)GcmKey(row_, key, size);
+        (void)GcmKey(kernel_, key, size);
         break;
       default:
-        (void)CipherKey(row_, key, size);
+        (void)CipherKey(kernel_, key, size);
     }
     return true;
   }
@@ -47,7 +47,7 @@ class Ours : public Implementation {
 
  private:
   Job job_;
-  const Kernel& row_;
+  const Kernel& kernel_;
 };
 
 // One message.
@@ -77,14 +77,14 @@ std::unique_ptr<Implementation> our_message(const Job& job, const Execution& exe
   return std::make_unique<OurMessage<AnyCipher, Run>>(job, execution, std::move(cipher), run);
 }
 
-// Counts the keys of all rows of many messages, which exist at once and take 8 KiB of locked memory
-// each.
+// Counts the keys of all kernels of many messages, which exist at once and take 8 KiB of locked
+// memory each.
 class KeyCount {
  public:
   explicit KeyCount(std::uint64_t keys) : keys_(keys) {
     if (all_ + keys > limit) {
-      throw Skip("the rows would have more than " + std::to_string(limit) +
-                 " keys together: choose fewer rows or a smaller --size");
+      throw Skip("the kernels would have more than " + std::to_string(limit) +
+                 " keys together: choose fewer kernels or a smaller --size");
     }
     all_ += keys;
   }

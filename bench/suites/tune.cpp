@@ -253,7 +253,7 @@ class Tuning {
   [[nodiscard]] static bool uses_tensors(const std::string& device, const std::string& kernel) {
     for (const DeviceInfo& info : devices()) {
       if (info.id != device || !info.available) continue;
-      return gpu::variant_for(gpu::find_kernel_row(kernel), info).tensor_hash;
+      return gpu::variant_for(gpu::find_gpu_kernel(kernel), info).tensor_hash;
     }
     return false;
   }

@@ -46,7 +46,7 @@ ordered_json or_null(const std::string& text) {
 }
 
 // One row for each kernel name, with the devices that have a kernel of that name.
-ordered_json kernel_rows() {
+ordered_json kernel_table() {
   ordered_json rows = ordered_json::array();
   const std::vector<KernelInfo> on_gpu = gpu_kernels();
   const auto is_listed = [&](const std::vector<KernelInfo>& list, std::string_view name) {
@@ -80,7 +80,7 @@ std::string as_json() {
   ordered_json root;
   root["cpu"]["model"] = cpu_model();
   root["cpu"]["features"] = cpu_features();
-  root["kernels"] = kernel_rows();
+  root["kernels"] = kernel_table();
   root["devices"] = ordered_json::array();
   for (const DeviceInfo& device : devices()) {
     ordered_json row;

@@ -72,7 +72,7 @@ struct Execution {
 };
 
 namespace detail {
-class DeviceCipher;
+class HostCipher;
 class BlockCipher;
 class XtsCipher;
 class GcmCipher;
@@ -102,7 +102,7 @@ class PARAES_EXPORT Cipher {
   Cipher& operator=(Cipher&&) noexcept = default;
 
  private:
-  [[nodiscard]] virtual const detail::DeviceCipher& on_device() const noexcept = 0;
+  [[nodiscard]] virtual const detail::HostCipher& on_device() const noexcept = 0;
 };
 
 // SP 800-38A section 6.1. Equal plaintext blocks give equal ciphertext blocks: use it for tests and
@@ -116,7 +116,7 @@ class PARAES_EXPORT Ecb final : public Cipher {
   void decrypt(Bytes in, MutableBytes out);
 
  private:
-  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+  [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;
 
   std::shared_ptr<const detail::BlockCipher> cipher_;
 };
@@ -133,7 +133,7 @@ class PARAES_EXPORT Cbc final : public Cipher {
   void reset(Bytes iv);  // starts a new message, of this process; iv: 16 bytes
 
  private:
-  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+  [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;
 
   std::shared_ptr<const detail::BlockCipher> cipher_;
   std::array<std::uint8_t, block_bytes> chain_{};
@@ -152,7 +152,7 @@ class PARAES_EXPORT Ctr final : public Cipher {
   void reset(Bytes counter);  // starts another stream, of this process; counter: 16 bytes
 
  private:
-  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+  [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;
 
   std::shared_ptr<const detail::BlockCipher> cipher_;
   std::array<std::uint8_t, block_bytes> initial_{};
@@ -176,7 +176,7 @@ class PARAES_EXPORT Xts final : public Cipher {
   void decrypt(Bytes first_unit, Bytes in, MutableBytes out);
 
  private:
-  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+  [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;
 
   std::shared_ptr<const detail::XtsCipher> cipher_;
   std::size_t unit_bytes_;
@@ -197,7 +197,7 @@ class PARAES_EXPORT Gcm final : public Cipher {
   void decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag);
 
  private:
-  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+  [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;
 
   std::shared_ptr<const detail::GcmCipher> cipher_;
 };

@@ -17,8 +17,8 @@ enum class Timing {
 };
 
 struct KernelInfo {
-  std::string_view name;                // as in --kernel
-  std::string_view variant;             // the build that runs ("avx512", …); empty if only one
+  std::string_view name;     // as in --kernel
+  std::string_view variant;  // of the kernel that runs ("avx512", …); empty if only one
   std::vector<std::string_view> needs;  // CPU features, in the names of PARAES_CPU_MASK
   Timing timing = Timing::constant;
   bool available = false;

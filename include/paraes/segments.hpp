@@ -138,7 +138,7 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
   [[nodiscard]] const detail::GcmCipher& gcm() const noexcept { return *cipher_; }
 
  private:
-  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+  [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;
 
   friend class Message;  // its parts may be older
   friend class SegmentStaging;

@@ -31,9 +31,9 @@ namespace paraes::detail {
 
 class GpuKey;
 
-class DeviceCipher : NonCopyable {
+class HostCipher : NonCopyable {
  public:
-  virtual ~DeviceCipher() { wipe_stack(); }
+  virtual ~HostCipher() { wipe_stack(); }
 
   [[nodiscard]] virtual std::string_view kernel() const noexcept = 0;
   [[nodiscard]] virtual std::string device() const = 0;
@@ -45,7 +45,7 @@ class DeviceCipher : NonCopyable {
 };
 
 // ECB, CBC and CTR (SP 800-38A).
-class BlockCipher : public DeviceCipher {
+class BlockCipher : public HostCipher {
  public:
   // `bytes` is a multiple of 16 in ECB and CBC.
   virtual void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
@@ -63,7 +63,7 @@ class BlockCipher : public DeviceCipher {
 };
 
 // SP 800-38E (IEEE 1619).
-class XtsCipher : public DeviceCipher {
+class XtsCipher : public HostCipher {
  public:
   // At least 16 bytes, as consecutive data units of `unit_bytes` bytes. The first has the number
   // `first_unit`, little-endian. unit_bytes = 0 makes all bytes one unit.
@@ -82,7 +82,7 @@ class StagedSegments : public Interface {
 };
 
 // SP 800-38D.
-class GcmCipher : public DeviceCipher {
+class GcmCipher : public HostCipher {
  public:
   // Encrypts and authenticates (section 7.1). The nonce has 12 bytes.
   virtual void seal(const GcmMessage& message) const = 0;

@@ -164,11 +164,11 @@ int Cipher::threads() const noexcept { return on_device().threads(); }
 std::string Cipher::fallback() const { return on_device().fallback(); }
 PhaseTimes Cipher::take_device_times() const { return on_device().take_times(); }
 
-const detail::DeviceCipher& Ecb::on_device() const noexcept { return *cipher_; }
-const detail::DeviceCipher& Cbc::on_device() const noexcept { return *cipher_; }
-const detail::DeviceCipher& Ctr::on_device() const noexcept { return *cipher_; }
-const detail::DeviceCipher& Xts::on_device() const noexcept { return *cipher_; }
-const detail::DeviceCipher& Gcm::on_device() const noexcept { return *cipher_; }
+const detail::HostCipher& Ecb::on_device() const noexcept { return *cipher_; }
+const detail::HostCipher& Cbc::on_device() const noexcept { return *cipher_; }
+const detail::HostCipher& Ctr::on_device() const noexcept { return *cipher_; }
+const detail::HostCipher& Xts::on_device() const noexcept { return *cipher_; }
+const detail::HostCipher& Gcm::on_device() const noexcept { return *cipher_; }
 
 Ecb::Ecb(Bytes key, const Execution& execution)
     : cipher_(detail::open_block_cipher(key, execution)) {}

@@ -8,7 +8,7 @@
 namespace paraes::detail {
 namespace {
 
-// The part of DeviceCipher that is the same for all CPU ciphers.
+// The part of HostCipher that is the same for all CPU ciphers.
 template <class Interface, class KeyPointer>
 class OnCpu : public Interface {
  public:

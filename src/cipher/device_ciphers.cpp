@@ -25,8 +25,8 @@ constexpr std::uint64_t tag_bytes = 16;
 std::unique_ptr<DeviceCipherImpl> open_keys(const DeviceStream& stream,
                                             const DeviceOptions& options,
                                             std::vector<std::unique_ptr<gpu::KeyMaterial>> keys) {
-  const gpu::KernelRow& row = detail::select_gpu_kernel(options.kernel, options.allow_leaky);
-  std::shared_ptr<gpu::DeviceContext> context = gpu::open_context_of(stream, row);
+  const gpu::GpuKernel& kernel = detail::select_gpu_kernel(options.kernel, options.allow_leaky);
+  std::shared_ptr<gpu::DeviceContext> context = gpu::open_context_of(stream, kernel);
   std::unique_ptr<gpu::Queue> queue = context->device().borrow_queue(stream.handle);
   return std::make_unique<DeviceCipherImpl>(std::move(context), std::move(queue), std::move(keys));
 }

@@ -54,7 +54,9 @@ class DeviceCipherImpl {
   [[nodiscard]] const DeviceInfo& info() const noexcept { return context_->info(); }
   // Whether each buffer has an address space of its own.
   [[nodiscard]] bool is_opencl() const { return info().id.rfind("opencl", 0) == 0; }
-  [[nodiscard]] std::string_view kernel() const noexcept { return context_->variant().row->name; }
+  [[nodiscard]] std::string_view kernel() const noexcept {
+    return context_->variant().kernel->name;
+  }
   [[nodiscard]] std::size_t keys() const noexcept { return keys_.size(); }
   [[nodiscard]] gpu::CallerQueue& queue() noexcept { return queue_; }
 

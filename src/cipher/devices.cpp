@@ -53,10 +53,10 @@ std::vector<DeviceInfo> devices_of(const gpu::Runtime& runtime, Compilers compil
   }
 }
 
-KernelInfo describe(const gpu::KernelRow& row) {
+KernelInfo describe(const gpu::GpuKernel& kernel) {
   KernelInfo info;
-  info.name = row.name;
-  info.timing = row.timing;
+  info.name = kernel.name;
+  info.timing = kernel.timing;
   info.available = true;
   return info;
 }
@@ -93,16 +93,16 @@ void require_device(std::string_view device) {
 
 std::vector<KernelInfo> gpu_kernels() {
   std::vector<KernelInfo> list;
-  for (const gpu::KernelRow& row : gpu::kernel_rows()) list.push_back(describe(row));
+  for (const gpu::GpuKernel& kernel : gpu::gpu_kernel_table()) list.push_back(describe(kernel));
   return list;
 }
 
 std::string why_programs_are_not_kept() { return gpu::program_cache().reason; }
 
-const gpu::KernelRow& detail::select_gpu_kernel(std::string_view request, bool allow_leaky) {
+const gpu::GpuKernel& detail::select_gpu_kernel(std::string_view request, bool allow_leaky) {
   const std::string_view source = take_kernel_from_environment(request);
-  if (request != "auto") return gpu::find_kernel_row(request, source);
-  return allow_leaky ? gpu::fastest_kernel_row() : gpu::fastest_constant_kernel_row();
+  if (request != "auto") return gpu::find_gpu_kernel(request, source);
+  return allow_leaky ? gpu::fastest_kernel() : gpu::fastest_constant_time_kernel();
 }
 
 KernelInfo select_kernel(std::string_view request, std::string_view device, bool allow_leaky) {

@@ -107,7 +107,7 @@ class GpuKey {
   mutable PhaseTimes times_;  // under mutex_
 };
 
-// The part of DeviceCipher that is the same for all GPU ciphers.
+// The part of HostCipher that is the same for all GPU ciphers.
 template <class Interface, class KeyPointer>
 class OnGpu : public Interface {
  public:

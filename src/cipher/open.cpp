@@ -64,13 +64,13 @@ Location find_location(const Execution& execution, Pairs pairs) {
     throw InvalidArgument("'" + text + "' shares out the segments of a message: here, use '" +
                           text.substr(text.find('+') + 1) + "' or 'cpu'");
   }
-  const gpu::KernelRow& row = select_gpu_kernel(execution.kernel, execution.allow_leaky);
+  const gpu::GpuKernel& kernel = select_gpu_kernel(execution.kernel, execution.allow_leaky);
   gpu::check_group_threads(execution.group_threads);  // falls back on nothing
   gpu::PoolOptions options{.transfer = execution.transfer, .memory_limit = execution.device_memory};
   gpu::apply(execution.gpu_tuning, options);
   options.variant.group_threads = execution.group_threads;
   try {
-    location.pool = gpu::open_pool({gpus->runtime, gpus->indices}, row, options);
+    location.pool = gpu::open_pool({gpus->runtime, gpus->indices}, kernel, options);
   } catch (const Error& error) {
     if (!execution.fall_back) throw;
     location.fallback = error.what();

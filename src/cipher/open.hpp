@@ -7,7 +7,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "src/cipher/cipher.hpp"
-#include "src/gpu/programs/kernel_rows.hpp"
+#include "src/gpu/programs/gpu_kernels.hpp"
 
 namespace paraes::detail {
 
@@ -15,11 +15,11 @@ namespace paraes::detail {
 void check_aes_key(Bytes key);
 void check_xts_key(Bytes key);
 
-// The row of the GPU kernel `request`, a name as in select_kernel(). If it is empty, the name is
+// The GPU kernel `request`, a name as in select_kernel(). If it is empty, the name is
 // the value of PARAES_KERNEL, or `auto` if that is not set. `auto` is the fastest constant-time
 // kernel, or with allow_leaky the fastest kernel. Throws UnknownKernel if no GPU kernel has the
 // name.
-[[nodiscard]] const gpu::KernelRow& select_gpu_kernel(std::string_view request, bool allow_leaky);
+[[nodiscard]] const gpu::GpuKernel& select_gpu_kernel(std::string_view request, bool allow_leaky);
 
 // Throw what the functions above throw, and InvalidArgument for an unknown device
 // or kernel, or a wrong number of threads. Throw Unavailable or DeviceError if the device or the

@@ -71,7 +71,7 @@ SegmentCipher::SegmentCipher(Bytes key, Bytes base_nonce, Nonces nonces, const E
   nonces_.kind = nonces;
 }
 
-const detail::DeviceCipher& SegmentCipher::on_device() const noexcept { return *cipher_; }
+const detail::HostCipher& SegmentCipher::on_device() const noexcept { return *cipher_; }
 
 void SegmentCipher::crypt(Direction direction, std::span<Segment> segments) const {
   check_owner(direction);

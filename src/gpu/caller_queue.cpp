@@ -112,32 +112,33 @@ Contexts& contexts() {
 }
 
 std::shared_ptr<DeviceContext> make_context(std::unique_ptr<Platform> platform,
-                                            std::unique_ptr<Device> device, const KernelRow& row,
+                                            std::unique_ptr<Device> device, const GpuKernel& kernel,
                                             const VariantOptions& variant) {
   PoolOptions options;
   options.streams = 0;
   options.variant = variant;
-  return std::make_shared<DeviceContext>(std::move(platform), std::move(device), row, options);
+  return std::make_shared<DeviceContext>(std::move(platform), std::move(device), kernel, options);
 }
 
 }  // namespace
 
-std::shared_ptr<DeviceContext> open_context(const DeviceNames& names, const KernelRow& row,
+std::shared_ptr<DeviceContext> open_context(const DeviceNames& names, const GpuKernel& kernel,
                                             const VariantOptions& options) {
   std::unique_ptr<Platform> platform = open_platform(names.runtime);
   std::unique_ptr<Device> device = platform->open(names.indices.at(0));
-  return make_context(std::move(platform), std::move(device), row, options);
+  return make_context(std::move(platform), std::move(device), kernel, options);
 }
 
-std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream, const KernelRow& row) {
+std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream,
+                                               const GpuKernel& kernel) {
   const std::lock_guard lock(contexts().mutex);
   if (stream.device == "opencl") {
     std::erase_if(contexts().used, [](const auto& entry) { return entry.second.expired(); });
     std::weak_ptr<DeviceContext>& used =
-        contexts().used[{opencl_place_of(stream.handle), std::string(row.name)}];
+        contexts().used[{opencl_place_of(stream.handle), std::string(kernel.name)}];
     std::shared_ptr<DeviceContext> context = used.lock();
     if (!context) {
-      context = make_context(nullptr, open_opencl_device_of(stream.handle), row, {});
+      context = make_context(nullptr, open_opencl_device_of(stream.handle), kernel, {});
       used = context;
     }
     return context;
@@ -149,8 +150,8 @@ std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream, const
         "'opencl', which knows its device: not '" +
         stream.device + "'");
   }
-  auto& kept = contexts().kept[{names->text(), std::string(row.name)}];
-  if (!kept) kept = open_context(*names, row);
+  auto& kept = contexts().kept[{names->text(), std::string(kernel.name)}];
+  if (!kept) kept = open_context(*names, kernel);
   return kept;
 }
 

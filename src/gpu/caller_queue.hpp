@@ -52,14 +52,14 @@ class CallerQueue {
   SecretMemory copies_;  // of texts in place, allocated when first needed
 };
 
-// A device with the program of `row`, without streams of its own. `names` has one device.
+// A device with the program of `kernel`, without streams of its own. `names` has one device.
 // Throws Unavailable, DeviceError, and what variant_for and load_program throw.
 [[nodiscard]] std::shared_ptr<DeviceContext> open_context(const DeviceNames& names,
-                                                          const KernelRow& row,
+                                                          const GpuKernel& kernel,
                                                           const VariantOptions& options = {});
 // The device of a stream or queue of the caller's. Ciphers on one device share it. Throws as
 // open_context(), and InvalidArgument.
 [[nodiscard]] std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream,
-                                                             const KernelRow& row);
+                                                             const GpuKernel& kernel);
 
 }  // namespace paraes::gpu

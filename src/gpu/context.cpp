@@ -39,10 +39,10 @@ void apply(const GpuTuning& tuning, PoolOptions& options) {
 }
 
 DeviceContext::DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
-                             const KernelRow& row, const PoolOptions& options)
+                             const GpuKernel& kernel, const PoolOptions& options)
     : platform_(std::move(platform)),
       device_(std::move(device)),
-      variant_(variant_for(row, device_->info(), options.variant)),
+      variant_(variant_for(kernel, device_->info(), options.variant)),
       program_(load_program(*device_, variant_)) {
   if (options.streams != 0) make_streams(options);
 }

@@ -35,11 +35,11 @@ void apply(const GpuTuning& tuning, PoolOptions& options);
 // Several threads may use it at once, but only one at a time may use each stream.
 class DeviceContext {
  public:
-  // Loads the program of `row` and creates the streams. `platform` may be nullptr. Throws what
+  // Loads the program of `kernel` and creates the streams. `platform` may be nullptr. Throws what
   // variant_for and load_program throw, and OutOfMemory if the device lacks memory for two small
   // streams.
   DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
-                const KernelRow& row, const PoolOptions& options);
+                const GpuKernel& kernel, const PoolOptions& options);
   ~DeviceContext();
 
   [[nodiscard]] Device& device() noexcept { return *device_; }

@@ -30,7 +30,7 @@ KeySlots::KeySlots(DeviceContext& context, Queue& queue, EntryLauncher& launcher
   Device& device = context.device();
   for (unsigned k = 0; k < 2; ++k) {
     schedules_[k] = SecretMemory(device, queue, sizeof(paraes_schedule));
-    if (context.variant().row->sliced_keys) {
+    if (context.variant().kernel->sliced_keys) {
       sliced_[k] = SecretMemory(device, queue, sliced_key_bytes(context.variant()));
     }
   }
@@ -40,7 +40,7 @@ KeySlots::KeySlots(DeviceContext& context, Queue& queue, EntryLauncher& launcher
 
 const Memory& KeySlots::round_keys(const SecretMemory& schedules,
                                    const SecretMemory& sliced) const {
-  return (context_.variant().row->sliced_keys ? sliced : schedules).read();
+  return (context_.variant().kernel->sliced_keys ? sliced : schedules).read();
 }
 
 KeyReference KeySlots::single_key(unsigned k) const {
@@ -105,7 +105,7 @@ void KeySlots::expand(bool on_device, std::uint32_t count, std::span<const std::
   } else {
     copy_in(*expansion.out, staged);
   }
-  if (variant.row->sliced_keys) {
+  if (variant.kernel->sliced_keys) {
     expansion.in = &schedules.read();
     expansion.out = &sliced.write(count * sliced_key_bytes(variant));
     grid.groups = count;  // a thread writes single words
@@ -168,7 +168,7 @@ void KeySlots::reserve(std::size_t count, const KeyMaterial& first) {
     while (capacity < count) capacity *= 2;
     many_.capacity = 0;
     many_.schedules = SecretMemory(device, queue_, capacity * sizeof(paraes_schedule));
-    if (variant.row->sliced_keys) {
+    if (variant.kernel->sliced_keys) {
       many_.sliced = SecretMemory(device, queue_, capacity * sliced_key_bytes(variant));
     }
     many_.capacity = capacity;

@@ -46,7 +46,7 @@ std::uint64_t Launches::processors() const {
 }
 
 void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
-  tiling_ = choose_tiling(*context_.variant().row, processors(), messages, narrow);
+  tiling_ = choose_tiling(*context_.variant().kernel, processors(), messages, narrow);
   std::uint64_t tiles = 0;
   for (paraes_message& message : messages) {
     message.first_tile = tiles;
@@ -110,12 +110,12 @@ void Launches::set_first_iv(const Memory& from, std::size_t offset) {
 }
 
 Grid Launches::grid_for(std::uint64_t threads) const {
-  const KernelRow& row = *context_.variant().row;
+  const GpuKernel& kernel = *context_.variant().kernel;
   Grid grid;
   // The programs of HIP and OpenCL have groups of one size.
   grid.threads = context_.variant().group_threads;
   if (runtime_of(context_.info()) == "cuda" && !context_.variant().full_groups) {
-    grid.threads = std::min(grid.threads, group_threads(row, processors(), threads));
+    grid.threads = std::min(grid.threads, group_threads(kernel, processors(), threads));
   }
   grid.shared_bytes = mode_shared_bytes(context_.variant());
   const std::uint64_t groups = (threads + grid.threads - 1) / grid.threads;
@@ -125,10 +125,10 @@ Grid Launches::grid_for(std::uint64_t threads) const {
   // Groups of another size make a grid of as many threads: their size alone is to be measured.
   if (context_.variant().full_groups) {
     groups_per_processor =
-        std::max<std::uint64_t>(groups_per_processor * row.group_threads / grid.threads, 1);
+        std::max<std::uint64_t>(groups_per_processor * kernel.group_threads / grid.threads, 1);
   }
   const std::uint64_t most =
-      row.blocks_per_thread > 1 ? groups_per_processor * processors() : std::uint64_t{1} << 30;
+      kernel.blocks_per_thread > 1 ? groups_per_processor * processors() : std::uint64_t{1} << 30;
   grid.groups = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(groups, 1, most));
   return grid;
 }
@@ -162,7 +162,7 @@ void Launches::start_tiles(const char* entry, const EntryArguments& arguments,
 
 void Launches::start_singles(const char* entry, const EntryArguments& arguments,
                              std::uint64_t blocks) {
-  const unsigned each = context_.variant().row->singles;
+  const unsigned each = context_.variant().kernel->singles;
   const std::uint64_t threads = (blocks + each - 1) / each;
   start(entry, arguments, grid_for(threads));
   blocks_ += each * threads;
@@ -285,14 +285,14 @@ void Launches::run_prepared_xts(const LaunchBuffers& buffers, Direction directio
 
 void Launches::start_unit_tweaks(const LaunchBuffers& buffers, std::uint64_t units,
                                  std::uint32_t unit_blocks) {
-  const KernelRow& row = *context_.variant().row;
+  const GpuKernel& kernel = *context_.variant().kernel;
   // The units are the blocks that are encrypted.
   const paraes_message message = make_message(0, 0, 16 * units, nullptr);
-  const Tiling tiling = choose_tiling(row, processors(), {&message, 1}, false);
+  const Tiling tiling = choose_tiling(kernel, processors(), {&message, 1}, false);
   EntryArguments tweaks = arguments(buffers, 1, tiling);
   tweaks.scratch = &unit_tweaks_.write(16 * units);
   tweaks.unit_blocks = unit_blocks;
-  if (few_unit_tweaks(row, processors(), units)) {
+  if (few_unit_tweaks(kernel, processors(), units)) {
     tweaks.key = keys_.tweak_schedule();
     start_singles("xts_few_unit_tweaks", tweaks, units);
   } else {

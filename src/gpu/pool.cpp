@@ -119,18 +119,18 @@ void require_gpus(const DeviceNames& names) {
   }
 }
 
-std::shared_ptr<DevicePool> open_pool(const DeviceNames& names, const KernelRow& row,
+std::shared_ptr<DevicePool> open_pool(const DeviceNames& names, const GpuKernel& kernel,
                                       const PoolOptions& options) {
   const std::lock_guard lock(pools_mutex);
   if (pools == nullptr) pools = new Pools;
-  auto& pool = (*pools)[{names.text(), row.name, options}];
+  auto& pool = (*pools)[{names.text(), kernel.name, options}];
   if (!pool) {
     std::vector<std::unique_ptr<DeviceContext>> contexts;
     for (const unsigned index : names.indices) {
       std::unique_ptr<Platform> platform = open_platform(names.runtime);
       std::unique_ptr<Device> opened = platform->open(index);
       contexts.push_back(
-          std::make_unique<DeviceContext>(std::move(platform), std::move(opened), row, options));
+          std::make_unique<DeviceContext>(std::move(platform), std::move(opened), kernel, options));
     }
     pool = std::make_shared<DevicePool>(std::move(contexts));
   }

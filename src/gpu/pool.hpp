@@ -26,7 +26,7 @@ class DevicePool {
   [[nodiscard]] std::span<const std::unique_ptr<DeviceContext>> contexts() const noexcept {
     return contexts_;
   }
-  [[nodiscard]] const KernelRow& kernel() const noexcept { return *contexts_[0]->variant().row; }
+  [[nodiscard]] const GpuKernel& kernel() const noexcept { return *contexts_[0]->variant().kernel; }
   [[nodiscard]] std::string id() const;  // "cuda:0+1"
   [[nodiscard]] unsigned streams() const noexcept { return streams_; }
 
@@ -89,9 +89,10 @@ inline constexpr Runtime runtimes[] = {
 // it.
 void require_gpus(const DeviceNames& names);
 
-// Opens the GPUs with the program of `row`. A process keeps each pool and opens it only once.
+// Opens the GPUs with the program of `kernel`. A process keeps each pool and opens it only once.
 // Throws Unavailable if a GPU is missing, DeviceError if one fails, and what load_program throws.
-[[nodiscard]] std::shared_ptr<DevicePool> open_pool(const DeviceNames& names, const KernelRow& row,
+[[nodiscard]] std::shared_ptr<DevicePool> open_pool(const DeviceNames& names,
+                                                    const GpuKernel& kernel,
                                                     const PoolOptions& options);
 
 }  // namespace paraes::gpu

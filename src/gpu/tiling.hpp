@@ -5,7 +5,7 @@
 #include <span>
 
 #include "src/gpu/device/host_job.hpp"
-#include "src/gpu/programs/kernel_rows.hpp"
+#include "src/gpu/programs/gpu_kernels.hpp"
 
 namespace paraes::gpu {
 
@@ -21,15 +21,15 @@ struct Tiling {
 
 // The tiles of `messages` on a device with this many multiprocessors. `narrow`: whether the entry
 // has a form for narrow tiles, if the kernel has any.
-[[nodiscard]] Tiling choose_tiling(const KernelRow& row, std::uint64_t processors,
+[[nodiscard]] Tiling choose_tiling(const GpuKernel& kernel, std::uint64_t processors,
                                    std::span<const paraes_message> messages, bool narrow);
 
 // The tiles of a message, as in Tiling.
 [[nodiscard]] std::uint64_t tiles_of(const paraes_message& message, const Tiling& tiling);
 
-// Threads of each group, if `threads` threads have work. They are fewer than row.group_threads if
-// more groups then spread over the multiprocessors. Not for ProgramVariant::full_groups.
-[[nodiscard]] std::uint32_t group_threads(const KernelRow& row, std::uint64_t processors,
+// Threads of each group, if `threads` threads have work. They are fewer than kernel.group_threads
+// if more groups then spread over the multiprocessors. Not for ProgramVariant::full_groups.
+[[nodiscard]] std::uint32_t group_threads(const GpuKernel& kernel, std::uint64_t processors,
                                           std::uint64_t threads);
 
 // How many threads hash each of these messages together: all threads of a group, or 32, 16 or 8 if
@@ -44,7 +44,7 @@ struct Tiling {
 
 // Whether the tweaks of `units` XTS data units are too few for planes: each thread then encrypts
 // two.
-[[nodiscard]] bool few_unit_tweaks(const KernelRow& row, std::uint64_t processors,
+[[nodiscard]] bool few_unit_tweaks(const GpuKernel& kernel, std::uint64_t processors,
                                    std::uint64_t units);
 
 }  // namespace paraes::gpu

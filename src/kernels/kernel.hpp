@@ -1,9 +1,9 @@
-// The interface between kernels and the code above them. Each kernel is one row of function
+// The interface between kernels and the code above them. Each kernel is a table of function
 // pointers.
 //
 // Common to all operations:
 //   in, out   any alignment; out is in or does not overlap it; `blocks` may be zero;
-//   schedule  filled by `expand` of the same row.
+//   schedule  filled by `expand` of the same kernel.
 // If a fused operation is nullptr, src/modes composes it from the others.
 #pragma once
 
@@ -25,7 +25,8 @@ inline constexpr std::size_t max_library_nonce_bytes = 128;
 // See Kernel::xts_tweaks.
 inline constexpr std::size_t xts_tweak_group = 16;
 
-// H = E_K(0), prepared for GHASH by `ghash_init` in the form that the same row's operations need.
+// H = E_K(0), prepared for GHASH by `ghash_init` in the form that the same kernel's operations
+// need.
 struct GhashKey : NonCopyable {
   // Maximum number of blocks per reduction. powers[max_powers - k] is for H^k; the exact contents
   // differ between kernels.
@@ -161,7 +162,7 @@ struct Kernel {
   void (*gcm_open_many)(GcmJob* jobs, std::size_t count) = nullptr;
 };
 
-// The rows of the table in registry.cpp. Each is defined in the file of its kernel.
+// The kernels of the table in registry.cpp. Each is defined in a file of its own.
 extern const Kernel reference_kernel;
 extern const Kernel ttable_kernel;
 extern const Kernel bitslice_kernel;

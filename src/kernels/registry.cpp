@@ -9,9 +9,9 @@
 namespace paraes {
 namespace {
 
-// `auto` selects the first available row whose timing is constant. OpenSSL and the table kernels
+// `auto` selects the first available kernel whose timing is constant. OpenSSL and the table kernels
 // are last, and are selected only by name.
-constexpr const Kernel* rows[] = {
+constexpr const Kernel* table[] = {
 #if defined(__x86_64__)
     &vaes512_kernel,       &vaes256_kernel, &aesni_kernel,  &bitslice_avx512_kernel,
     &bitslice_avx2_kernel,
@@ -21,27 +21,27 @@ constexpr const Kernel* rows[] = {
     &bitslice_kernel,      &openssl_kernel, &ttable_kernel, &reference_kernel,
 };
 
-std::string missing_reason(const Kernel& row, CpuFeatureSet usable) {
-  const CpuFeatureSet missing = row.needs.without(usable);
+std::string missing_reason(const Kernel& kernel, CpuFeatureSet usable) {
+  const CpuFeatureSet missing = kernel.needs.without(usable);
   const bool hidden = missing.without(detected_cpu_features()).bits != missing.bits;
   return "this machine lacks " + cpu_feature_list(missing, ", ") +
          (hidden ? " (hidden by PARAES_CPU_MASK)" : "");
 }
 
-KernelInfo describe(const Kernel& row, CpuFeatureSet usable) {
+KernelInfo describe(const Kernel& kernel, CpuFeatureSet usable) {
   KernelInfo info;
-  info.name = row.name;
-  info.variant = row.variant;
-  info.needs = cpu_feature_names(row.needs);
-  info.timing = row.timing;
-  info.available = usable.contains(row.needs);
-  if (!info.available) info.reason = missing_reason(row, usable);
+  info.name = kernel.name;
+  info.variant = kernel.variant;
+  info.needs = cpu_feature_names(kernel.needs);
+  info.timing = kernel.timing;
+  info.available = usable.contains(kernel.needs);
+  if (!info.available) info.reason = missing_reason(kernel, usable);
   return info;
 }
 
 }  // namespace
 
-std::span<const Kernel* const> kernel_rows() { return rows; }
+std::span<const Kernel* const> kernel_table() { return table; }
 
 std::string_view take_kernel_from_environment(std::string_view& request) {
   if (!request.empty()) return {};
@@ -55,11 +55,12 @@ const Kernel& find_kernel(std::string_view request) {
   const CpuFeatureSet usable = usable_cpu_features();
   const std::string_view source = take_kernel_from_environment(request);
   const Kernel* named = nullptr;
-  for (const Kernel* row : rows) {
-    const bool wanted = request == "auto" ? row->timing == Timing::constant : row->name == request;
+  for (const Kernel* kernel : table) {
+    const bool wanted =
+        request == "auto" ? kernel->timing == Timing::constant : kernel->name == request;
     if (!wanted) continue;
-    if (usable.contains(row->needs)) return *row;
-    named = row;
+    if (usable.contains(kernel->needs)) return *kernel;
+    named = kernel;
   }
   if (named == nullptr) {
     std::string text(source);
@@ -68,9 +69,9 @@ const Kernel& find_kernel(std::string_view request) {
     text += request;
     text += "'; the kernels are auto";
     std::string_view last;
-    for (const Kernel* row : rows) {
-      if (row->name != last) text.append(", ").append(row->name);
-      last = row->name;
+    for (const Kernel* kernel : table) {
+      if (kernel->name != last) text.append(", ").append(kernel->name);
+      last = kernel->name;
     }
     throw UnknownKernel(text, std::string(request), std::string(source));
   }
@@ -81,8 +82,8 @@ const Kernel& find_kernel(std::string_view request) {
 std::vector<KernelInfo> kernels() {
   const CpuFeatureSet usable = usable_cpu_features();
   std::vector<KernelInfo> list;
-  for (const Kernel* row : rows) {
-    KernelInfo info = describe(*row, usable);
+  for (const Kernel* kernel : table) {
+    KernelInfo info = describe(*kernel, usable);
     const auto same = std::find_if(list.begin(), list.end(),
                                    [&](const KernelInfo& k) { return k.name == info.name; });
     if (same == list.end()) {

@@ -1,4 +1,4 @@
-// The ordered table of all CPU kernels, and the selection of a row.
+// The ordered table of all CPU kernels, and the selection of a kernel.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace paraes {
 
-// All rows, the fastest constant-time kernels first. Rows with the same name are builds of one
+// All, the fastest constant-time kernels first. Kernels with the same name are variants of one
 // kernel, the one that needs most CPU features first.
-[[nodiscard]] std::span<const Kernel* const> kernel_rows();
+[[nodiscard]] std::span<const Kernel* const> kernel_table();
 
 // Replaces an empty request by PARAES_KERNEL, or by `auto` if that is not set. Returns the name of
 // the variable if it is used, or else nothing.

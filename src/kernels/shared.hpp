@@ -16,9 +16,9 @@ ExpandOperation expand;
 ChainedOperation cbc_encrypt;
 }  // namespace armv8
 
-// Of the portable build, for the vector builds. The first two fill KeySchedule::encrypt and sliced,
-// in constant time; a build that does more in its own `expand` calls the second one, so that no row
-// runs the functions of another.
+// Of the portable variant, for the others. The first two fill KeySchedule::encrypt and sliced,
+// in constant time; a variant that does more in its own `expand` calls the second one, so that no
+// kernel runs the functions of another.
 namespace bitslice {
 ExpandOperation expand;
 ExpandOperation expand_sliced;

@@ -11,8 +11,8 @@ struct CipherKey : InLockedMemory {
   KeySchedule schedule;
 
   // key_bytes: 16, 24 or 32; the public classes have checked it.
-  CipherKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes) : kernel(row) {
-    row.expand(schedule, key, key_bytes);
+  CipherKey(const Kernel& used, const std::uint8_t* key, unsigned key_bytes) : kernel(used) {
+    used.expand(schedule, key, key_bytes);
   }
 };
 

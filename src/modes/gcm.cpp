@@ -90,11 +90,11 @@ void whole_blocks(const GcmKey& key, Direction direction, GcmCounter& counter,
 
 }  // namespace
 
-GcmKey::GcmKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes)
-    : cipher(row, key, key_bytes) {
+GcmKey::GcmKey(const Kernel& kernel, const std::uint8_t* key, unsigned key_bytes)
+    : cipher(kernel, key, key_bytes) {
   std::uint8_t h[16] = {};
-  row.ecb_encrypt(cipher.schedule, h, h, 1);
-  row.ghash_init(hash, h);
+  kernel.ecb_encrypt(cipher.schedule, h, h, 1);
+  kernel.ghash_init(hash, h);
   std::memcpy(hash.h, h, 16);
   secure_zero(h, sizeof h);
 }

@@ -17,7 +17,7 @@ struct GcmKey : InLockedMemory {
   CipherKey cipher;
   GhashKey hash;
 
-  GcmKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes);
+  GcmKey(const Kernel& kernel, const std::uint8_t* key, unsigned key_bytes);
 };
 
 // The pre-counter block J0 of section 7.1 step 2. nonce_bytes ≥ 1.

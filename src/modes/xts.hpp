@@ -11,8 +11,8 @@ struct XtsKey : InLockedMemory {
   CipherKey tweak;
 
   // `key` consists of two halves of half_bytes (16 or 32) each.
-  XtsKey(const Kernel& row, const std::uint8_t* key, unsigned half_bytes)
-      : data(row, key, half_bytes), tweak(row, key + half_bytes, half_bytes) {}
+  XtsKey(const Kernel& kernel, const std::uint8_t* key, unsigned half_bytes)
+      : data(kernel, key, half_bytes), tweak(kernel, key + half_bytes, half_bytes) {}
 };
 
 // The data units of one message. Every unit has `unit` bytes, except the last one, which has `last`

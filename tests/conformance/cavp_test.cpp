@@ -11,14 +11,14 @@
 #include "paraes/error.hpp"
 #include "tests/conformance/vectors.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
 #include "tests/support/hex.hpp"
+#include "tests/support/kernels.hpp"
 
 namespace paraes::conformance {
 namespace {
 
-using support::BuildTest;
 using support::difference;
+using support::KernelTest;
 using Buffer = std::vector<std::uint8_t>;
 
 const std::filesystem::path cavp_folder = "cryptography_vectors/ciphers/AES";
@@ -40,10 +40,10 @@ bool is_applicable(const Record& record) {
   return !record.has("dataunitlen") || std::stoul(record.text("dataunitlen")) % 8 == 0;
 }
 
-class Cavp : public BuildTest {
+class Cavp : public KernelTest {
  protected:
   void SetUp() override {
-    BuildTest::SetUp();
+    KernelTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     PARAES_NEED_VECTORS(cavp_folder);
   }
@@ -180,14 +180,14 @@ TEST_P(Cavp, Gcm_Matches47250Cases) {
   }
 }
 
-PARAES_FOR_EVERY_BUILD(Cavp);
+PARAES_FOR_EVERY_KERNEL(Cavp);
 
 // AESAVS section 6.4.2: a section of a file has 100 steps, and each step runs CBC on a thousand
 // blocks, with inputs made from earlier results. Every step is checked.
-class CavpMonteCarlo : public BuildTest {
+class CavpMonteCarlo : public KernelTest {
  protected:
   void SetUp() override {
-    BuildTest::SetUp();
+    KernelTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     PARAES_NEED_VECTORS(monte_carlo_folder);
   }
@@ -243,7 +243,7 @@ TEST_P(CavpMonteCarlo, Cbc_Matches600Steps) {
   EXPECT_EQ(steps, 600U);
 }
 
-PARAES_FOR_EVERY_BUILD(CavpMonteCarlo);
+PARAES_FOR_EVERY_KERNEL(CavpMonteCarlo);
 
 }  // namespace
 }  // namespace paraes::conformance

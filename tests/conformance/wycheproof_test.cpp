@@ -9,15 +9,15 @@
 #include "paraes/error.hpp"
 #include "tests/conformance/vectors.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
 #include "tests/support/hex.hpp"
+#include "tests/support/kernels.hpp"
 
 namespace paraes::conformance {
 namespace {
 
 using nlohmann::json;
-using support::BuildTest;
 using support::difference;
+using support::KernelTest;
 using Buffer = std::vector<std::uint8_t>;
 
 const std::filesystem::path package_file =
@@ -33,7 +33,7 @@ struct Counts {
 };
 
 // Cases that Wycheproof calls "acceptable" count as valid.
-void gcm_case(const Kernel& row, const json& test, Counts& counts) {
+void gcm_case(const Kernel& kernel, const json& test, Counts& counts) {
   const Buffer key = bytes(test, "key");
   const Buffer nonce = bytes(test, "iv");
   const Buffer aad = bytes(test, "aad");
@@ -41,7 +41,7 @@ void gcm_case(const Kernel& row, const json& test, Counts& counts) {
   const Buffer cipher = bytes(test, "ct");
   const Buffer tag = bytes(test, "tag");
   const std::string result = test.at("result");
-  Gcm gcm(key, {std::string(row.name), 1});
+  Gcm gcm(key, {std::string(kernel.name), 1});
   Buffer out(cipher.size(), 0xee);
   if (result == "invalid") {
     ++counts.invalid;
@@ -64,7 +64,7 @@ void gcm_case(const Kernel& row, const json& test, Counts& counts) {
   }
 }
 
-class Wycheproof : public BuildTest {};
+class Wycheproof : public KernelTest {};
 
 TEST_P(Wycheproof, Gcm_Matches316Cases) {
   PARAES_NEED_VECTORS(package_file);
@@ -75,14 +75,14 @@ TEST_P(Wycheproof, Gcm_Matches316Cases) {
   for (const json& group : file.at("testGroups")) {
     for (const json& test : group.at("tests")) {
       SCOPED_TRACE("tcId " + test.at("tcId").dump());
-      ASSERT_NO_THROW(gcm_case(row(), test, counts));
+      ASSERT_NO_THROW(gcm_case(kernel(), test, counts));
     }
   }
   EXPECT_EQ(counts.valid + counts.invalid, 316U);
   EXPECT_GT(counts.invalid, 50U);
 }
 
-PARAES_FOR_EVERY_BUILD(Wycheproof);
+PARAES_FOR_EVERY_KERNEL(Wycheproof);
 
 }  // namespace
 }  // namespace paraes::conformance

@@ -27,7 +27,7 @@ class SecretsInBlockModes : public SecretsTest {
   void run(const char* name, const Operation& operation) {
     for (const unsigned key_bytes : key_sizes) {
       KeySchedule schedule;
-      row().expand(schedule, hidden_key(key_bytes).data(), key_bytes);
+      kernel().expand(schedule, hidden_key(key_bytes).data(), key_bytes);
       for (const std::size_t blocks : block_counts) {
         for (const std::size_t shift : {0U, 1U}) {
           const Buffer in = hidden_text(16 * blocks + shift);
@@ -61,23 +61,23 @@ class SecretsInBlockModes : public SecretsTest {
 };
 
 TEST_P(SecretsInBlockModes, DecideNothingInEcb) {
-  run_blocks("ECB encryption", row().ecb_encrypt);
-  run_blocks("ECB decryption", row().ecb_decrypt);
-  run_blocks("ECB encryption, non-temporal", row().ecb_encrypt_nontemporal);
-  run_blocks("ECB decryption, non-temporal", row().ecb_decrypt_nontemporal);
+  run_blocks("ECB encryption", kernel().ecb_encrypt);
+  run_blocks("ECB decryption", kernel().ecb_decrypt);
+  run_blocks("ECB encryption, non-temporal", kernel().ecb_encrypt_nontemporal);
+  run_blocks("ECB decryption, non-temporal", kernel().ecb_decrypt_nontemporal);
 }
 
 TEST_P(SecretsInBlockModes, DecideNothingInCbc) {
-  run_chained("CBC encryption", row().cbc_encrypt, 1);
-  run_chained("CBC decryption", row().cbc_decrypt, 1);
-  run_chained("CBC decryption, non-temporal", row().cbc_decrypt_nontemporal, 1);
+  run_chained("CBC encryption", kernel().cbc_encrypt, 1);
+  run_chained("CBC decryption", kernel().cbc_decrypt, 1);
+  run_chained("CBC decryption, non-temporal", kernel().cbc_decrypt_nontemporal, 1);
 }
 
 // Among the counters are ones that wrap: within the last byte, and as a whole.
 TEST_P(SecretsInBlockModes, DecideNothingInCtr) {
   for (const unsigned start : {0x00U, 0xf1U, 0xffU}) {
-    run_chained("CTR", row().ctr, static_cast<std::uint8_t>(start));
-    run_chained("CTR, non-temporal", row().ctr_nontemporal, static_cast<std::uint8_t>(start));
+    run_chained("CTR", kernel().ctr, static_cast<std::uint8_t>(start));
+    run_chained("CTR, non-temporal", kernel().ctr_nontemporal, static_cast<std::uint8_t>(start));
   }
 }
 

@@ -75,7 +75,7 @@ class SecretsInGcm : public SecretsTest {
     const Buffer key_text = hidden_key(key_bytes);
     std::unique_ptr<GcmKey> key;
     watch(what + ": the key",
-          [&] { key = std::make_unique<GcmKey>(row(), key_text.data(), key_bytes); });
+          [&] { key = std::make_unique<GcmKey>(kernel(), key_text.data(), key_bytes); });
     OneMessage message(*key, nonce_bytes, text_bytes);
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
       for (const int threads : {1, 2}) {
@@ -84,7 +84,7 @@ class SecretsInGcm : public SecretsTest {
         expect_hidden(message.tag(), what);
       }
     }
-    if (row().gcm_seal == nullptr) return;
+    if (kernel().gcm_seal == nullptr) return;
     watch(what + ": sealed", [&] { message.seal(); });
     expect_hidden(message.out(), what);
     expect_hidden(message.tag(), what);
@@ -100,7 +100,7 @@ class SecretsInGcm : public SecretsTest {
   template <class Make>
   void run_ranges(bool nontemporal, const Make& make) {
     const Buffer key_text = hidden_key(32);
-    const GcmKey key(row(), key_text.data(), 32);
+    const GcmKey key(kernel(), key_text.data(), 32);
     for (const std::size_t bytes : text_sizes) {
       const Buffer in = hidden_text(bytes);
       support::PlacedBuffer out(bytes);
@@ -135,7 +135,7 @@ TEST_P(SecretsInGcm, DecideNothingForAnyNonce) {
 TEST_P(SecretsInGcm, HiddenCountersDecideNothing) {
   for (const unsigned low : {0x00U, 0x01U, 0x02U, 0x7fU, 0xf0U, 0xffU}) {
     for (const bool nontemporal : {false, true}) {
-      if (nontemporal && row().gcm_encrypt_nontemporal == nullptr) continue;
+      if (nontemporal && kernel().gcm_encrypt_nontemporal == nullptr) continue;
       run_ranges(nontemporal, [&] {
         GcmCounter counter{.block = {}, .secret = true};
         std::fill(counter.block + 12, counter.block + 16, std::uint8_t{0xff});
@@ -149,7 +149,8 @@ TEST_P(SecretsInGcm, HiddenCountersDecideNothing) {
 
 // With a 96-bit nonce the counter is public, and the kernels take other paths.
 TEST_P(SecretsInGcm, DecideNothingWithNonTemporalStores) {
-  if (row().gcm_encrypt_nontemporal == nullptr) GTEST_SKIP() << "this kernel has no such operation";
+  if (kernel().gcm_encrypt_nontemporal == nullptr)
+    GTEST_SKIP() << "this kernel has no such operation";
   for (const unsigned low : {0x02U, 0x22U, 0x03U, 0xe2U}) {
     run_ranges(true, [&] {
       GcmCounter counter{.block = {}, .secret = false};

@@ -11,7 +11,7 @@ namespace {
 class SecretsInGhash : public SecretsTest {};
 
 TEST_P(SecretsInGhash, DecideNothingForAnyNumberOfBlocks) {
-  GcmKey key(row(), support::make_key(16).data(), 16);
+  GcmKey key(kernel(), support::make_key(16).data(), 16);
   hide_object(key.hash.h);
   hide_object(key.hash.powers);
   hide_object(key.hash.folded);
@@ -19,14 +19,14 @@ TEST_P(SecretsInGhash, DecideNothingForAnyNumberOfBlocks) {
     const Buffer data = hidden_text(16 * blocks);
     Buffer state = hidden_text(16, 4);
     watch(std::to_string(blocks) + " blocks",
-          [&] { row().ghash(key.hash, state.data(), data.data(), blocks); });
+          [&] { kernel().ghash(key.hash, state.data(), data.data(), blocks); });
     expect_hidden(state, "the hash");
   }
 }
 
 TEST_P(SecretsInGhash, DecideNothingInPaddingAndTag) {
   const Buffer key_text = hidden_key(32);
-  const GcmKey key(row(), key_text.data(), 32);
+  const GcmKey key(kernel(), key_text.data(), 32);
   for (std::size_t bytes = 0; bytes <= 70; ++bytes) {
     const Buffer data = hidden_text(bytes);
     Buffer state = hidden_text(16, 4);

@@ -36,14 +36,18 @@ constexpr std::size_t unit_bytes = 48;
 // ---- Keys
 
 void use_cipher_key(const Work& work) {
-  cipher_key.emplace(work.row, work.secrets.key, work.key_bytes);
+  cipher_key.emplace(work.kernel, work.secrets.key, work.key_bytes);
 }
 
-void use_xts_key(const Work& work) { xts_key.emplace(work.row, work.secrets.key, work.key_bytes); }
+void use_xts_key(const Work& work) {
+  xts_key.emplace(work.kernel, work.secrets.key, work.key_bytes);
+}
 
-void use_gcm_key(const Work& work) { gcm_key.emplace(work.row, work.secrets.key, work.key_bytes); }
+void use_gcm_key(const Work& work) {
+  gcm_key.emplace(work.kernel, work.secrets.key, work.key_bytes);
+}
 
-void expand(const Work& work) { work.row.expand(schedule, work.secrets.key, work.key_bytes); }
+void expand(const Work& work) { work.kernel.expand(schedule, work.secrets.key, work.key_bytes); }
 
 // The hash key and its powers, with the key schedule before them: use_gcm_key. Every run begins
 // without one.
@@ -56,14 +60,14 @@ using ChainOperation = decltype(Kernel::cbc_decrypt) Kernel::*;
 
 template <EcbOperation Member>
 void ecb(const Work& work) {
-  (work.row.*Member)(cipher_key->schedule, work.secrets.text, out, work.text_bytes / 16);
+  (work.kernel.*Member)(cipher_key->schedule, work.secrets.text, out, work.text_bytes / 16);
 }
 
 void begin_chain(const Work&) { std::copy_n(public_counter, 16, chain); }
 
 template <ChainOperation Member>
 void cbc(const Work& work) {
-  (work.row.*Member)(cipher_key->schedule, chain, work.secrets.text, out, work.text_bytes / 16);
+  (work.kernel.*Member)(cipher_key->schedule, chain, work.secrets.text, out, work.text_bytes / 16);
 }
 
 template <bool NonTemporal>
@@ -83,15 +87,15 @@ void xts(const Work& work) {
 // ---- GCM
 
 // The hash key alone, which is the first block of the key.
-void use_hash_key(const Work& work) { work.row.ghash_init(hash_key, work.secrets.key); }
+void use_hash_key(const Work& work) { work.kernel.ghash_init(hash_key, work.secrets.key); }
 
 void use_key_for_hash(const Work& work) {
   use_gcm_key(work);
-  work.row.ghash_init(gcm_key->hash, work.secrets.key);
+  work.kernel.ghash_init(gcm_key->hash, work.secrets.key);
 }
 
 void ghash(const Work& work) {
-  work.row.ghash(gcm_key->hash, chain, work.secrets.text, work.text_bytes / 16);
+  work.kernel.ghash(gcm_key->hash, chain, work.secrets.text, work.text_bytes / 16);
 }
 
 GcmMessage message(const Work& work, std::size_t nonce_bytes, const std::uint8_t* in,
@@ -110,9 +114,9 @@ void crypt_ranges(Direction way, const GcmMessage& whole, bool nontemporal,
   });
 }
 
-void seal(const Kernel& row, const GcmMessage& whole) {
-  if (row.gcm_seal != nullptr) {
-    row.gcm_seal(gcm_key->cipher.schedule, gcm_key->hash, whole);
+void seal(const Kernel& kernel, const GcmMessage& whole) {
+  if (kernel.gcm_seal != nullptr) {
+    kernel.gcm_seal(gcm_key->cipher.schedule, gcm_key->hash, whole);
   } else {
     crypt_ranges(encrypt, whole, false, whole.tag);
   }
@@ -120,12 +124,12 @@ void seal(const Kernel& row, const GcmMessage& whole) {
 
 template <std::size_t NonceBytes>
 void gcm_seal(const Work& work) {
-  seal(work.row, message(work, NonceBytes, work.secrets.text, out));
+  seal(work.kernel, message(work, NonceBytes, work.secrets.text, out));
 }
 
 template <std::size_t NonceBytes>
 void seal_before(const Work& work) {
-  seal(work.row, message(work, NonceBytes, work.secrets.text, sealed));
+  seal(work.kernel, message(work, NonceBytes, work.secrets.text, sealed));
 }
 
 // Forged tags are checked in full, and their first 13 bytes alone.
@@ -133,8 +137,8 @@ template <std::size_t NonceBytes, std::size_t TagBytes = 16>
 void gcm_open(const Work& work) {
   GcmMessage whole = message(work, NonceBytes, sealed, out);
   whole.tag_bytes = TagBytes;
-  if (work.row.gcm_open != nullptr) {
-    static_cast<void>(work.row.gcm_open(gcm_key->cipher.schedule, gcm_key->hash, whole));
+  if (work.kernel.gcm_open != nullptr) {
+    static_cast<void>(work.kernel.gcm_open(gcm_key->cipher.schedule, gcm_key->hash, whole));
   } else {
     crypt_ranges(decrypt, whole, false, computed);
     static_cast<void>(verify_and_wipe_tag(computed, whole));
@@ -173,7 +177,7 @@ std::optional<GcmKey> other_key;
 
 void use_two_gcm_keys(const Work& work) {
   use_gcm_key(work);
-  other_key.emplace(work.row, work.secrets.key + 32, work.key_bytes);
+  other_key.emplace(work.kernel, work.secrets.key + 32, work.key_bytes);
 }
 
 // Each is at `stride` bytes after the one before; all have one input if that is 0.
@@ -199,7 +203,7 @@ void set_jobs(const Work& work, const std::uint8_t* in, std::size_t stride, std:
 
 void prepare_seal_many(const Work& work) { set_jobs(work, work.secrets.text, 0, out); }
 
-void gcm_seal_many(const Work& work) { work.row.gcm_seal_many(jobs, work.messages); }
+void gcm_seal_many(const Work& work) { work.kernel.gcm_seal_many(jobs, work.messages); }
 
 void prepare_open_many(const Work& work) {
   set_jobs(work, work.secrets.text, 0, sealed);
@@ -208,7 +212,7 @@ void prepare_open_many(const Work& work) {
   set_jobs(work, sealed, 4096, out);
 }
 
-void gcm_open_many(const Work& work) { work.row.gcm_open_many(jobs, work.messages); }
+void gcm_open_many(const Work& work) { work.kernel.gcm_open_many(jobs, work.messages); }
 
 // Joins the hashes of ranges, of which two have the same size.
 PartialHash ranges[3];
@@ -227,8 +231,8 @@ void join(const Work&) { join_hashes(*gcm_key, ranges, chain); }
 // ---- The table
 
 template <auto Member>
-bool has(const Kernel& row) {
-  return row.*Member != nullptr;
+bool has(const Kernel& kernel) {
+  return kernel.*Member != nullptr;
 }
 
 constexpr Operation all[] = {

@@ -1,4 +1,4 @@
-// The operations of one row of the kernel table, for the tests that run them under valgrind or step
+// The operations of one kernel, for the tests that run them under valgrind or step
 // by step, and those that measure their time.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Secrets {
 
 // What an operation works on: `secrets`, and what is the same in all runs.
 struct Work {
-  const Kernel& row;
+  const Kernel& kernel;
   unsigned key_bytes;
   std::size_t text_bytes;  // of a message: up to 4096 if there are several
   const Secrets& secrets;
@@ -43,7 +43,7 @@ struct Operation {
 [[nodiscard]] inline bool always(const Kernel&) { return true; }
 inline void nothing(const Work&) {}
 
-// All operations of the kernels, of which a row has those that exist for it; and those that test
+// All operations of the kernels, of which each has those that exist for it; and those that test
 // the tracer of tests/ct/steps.
 [[nodiscard]] std::span<const Operation> operations();
 [[nodiscard]] std::span<const Operation> probes();

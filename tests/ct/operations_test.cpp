@@ -14,7 +14,7 @@ class SecretsInOperations : public SecretsTest {
   void check(const Operation& operation, unsigned key_bytes, std::size_t text_bytes,
              std::size_t messages) {
     static Secrets secrets;
-    const Work work = {row(), key_bytes, text_bytes, secrets, messages};
+    const Work work = {kernel(), key_bytes, text_bytes, secrets, messages};
     const std::string what = std::string(operation.name) + ", key of " + std::to_string(key_bytes) +
                              ", text of " + std::to_string(text_bytes) + ", " +
                              std::to_string(messages) + " messages";
@@ -42,7 +42,7 @@ class SecretsInOperations : public SecretsTest {
 
 TEST_P(SecretsInOperations, DecideNoBranchAndNoAddress) {
   for (const Operation& operation : operations()) {
-    if (!operation.exists(row())) continue;
+    if (!operation.exists(kernel())) continue;
     const std::string_view name = operation.name;
     for (const unsigned key_bytes : {16U, 24U, 32U}) {
       if (name.starts_with("xts") && key_bytes == 24) continue;

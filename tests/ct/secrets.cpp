@@ -36,7 +36,7 @@ Buffer hidden_text(std::size_t bytes, unsigned first) {
 }
 
 void SecretsTest::SetUp() {
-  BuildTest::SetUp();
+  KernelTest::SetUp();
   if (IsSkipped() || HasFatalFailure()) return;
   ASSERT_NE(RUNNING_ON_VALGRIND, 0U) << "run this test with valgrind";
   ready_ = true;

@@ -9,7 +9,7 @@
 
 #include "src/kernels/kernel.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
+#include "tests/support/kernels.hpp"
 
 namespace paraes::ct {
 
@@ -37,9 +37,9 @@ void hide_object(T& object) {
 [[nodiscard]] Buffer hidden_key(std::size_t bytes, unsigned seed = 7);
 [[nodiscard]] Buffer hidden_text(std::size_t bytes, unsigned first = 2);
 
-// Runs once for each row that promises constant time, and for one that does not: the control,
+// Runs once for each kernel that promises constant time, and for one that does not: the control,
 // without which a silent memcheck would prove nothing.
-class SecretsTest : public support::BuildTest {
+class SecretsTest : public support::KernelTest {
  protected:
   void SetUp() override;
   void TearDown() override;
@@ -61,7 +61,7 @@ class SecretsTest : public support::BuildTest {
   // would report nothing.
   void expect_hidden(Bytes result, std::string_view what) const;
 
-  [[nodiscard]] bool is_control() const { return row().timing == Timing::leaky; }
+  [[nodiscard]] bool is_control() const { return kernel().timing == Timing::leaky; }
 
  private:
   void judge(std::string_view what, unsigned verdicts, unsigned found);
@@ -73,7 +73,7 @@ class SecretsTest : public support::BuildTest {
 }  // namespace paraes::ct
 
 // `ttable` is the control. `reference` is not: Clang makes its GHASH free of branches.
-#define PARAES_FOR_SECRETS(Suite)                                            \
-  PARAES_FOR_BUILDS(Suite, [](const ::paraes::Kernel& row) {                 \
-    return row.timing == ::paraes::Timing::constant || row.name == "ttable"; \
+#define PARAES_FOR_SECRETS(Suite)                                                  \
+  PARAES_FOR_KERNELS(Suite, [](const ::paraes::Kernel& kernel) {                   \
+    return kernel.timing == ::paraes::Timing::constant || kernel.name == "ttable"; \
   })

@@ -78,7 +78,7 @@ class SecretsInTags : public SecretsTest {};
 TEST_P(SecretsInTags, DecideNothingBeforeTheVerdict) {
   const Buffer key_text = hidden_key(16);
   std::unique_ptr<GcmKey> key;
-  watch("the key", [&] { key = std::make_unique<GcmKey>(row(), key_text.data(), 16); });
+  watch("the key", [&] { key = std::make_unique<GcmKey>(kernel(), key_text.data(), 16); });
   for (const std::size_t tag_bytes : {4U, 8U, 12U, 13U, 14U, 15U, 16U}) {
     for (const std::size_t different : {std::size_t{0}, tag_bytes - 1, tag_bytes}) {
       Buffer expected = support::pattern(16, 1);

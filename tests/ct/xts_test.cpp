@@ -16,7 +16,7 @@ TEST_P(SecretsInXts, DecideNoBranchAndNoAddress) {
   const Buffer number = support::pattern(16, 3);
   for (const unsigned half_bytes : {16U, 32U}) {
     const Buffer key_text = hidden_key(2UL * half_bytes);
-    const XtsKey key(row(), key_text.data(), half_bytes);
+    const XtsKey key(kernel(), key_text.data(), half_bytes);
     for (const std::size_t unit_bytes : {0, 16, 48, 500, 512}) {
       for (const std::size_t text_bytes : {16, 17, 31, 100, 512, 1500, 8200, 40000}) {
         const Buffer in = hidden_text(text_bytes);
@@ -42,8 +42,8 @@ TEST_P(SecretsInXts, DecideNoBranchAndNoAddress) {
 // The tweak is marked, and not only the key that it is computed with.
 TEST_P(SecretsInXts, HiddenTweaksDecideNothing) {
   const Buffer key_text = hidden_key(32);
-  const CipherKey key(row(), key_text.data(), 32);
-  const bool has_nontemporal = row().xts_encrypt_nontemporal != nullptr;
+  const CipherKey key(kernel(), key_text.data(), 32);
+  const bool has_nontemporal = kernel().xts_encrypt_nontemporal != nullptr;
   for (const std::size_t bytes : {16, 17, 31, 32, 100, 255, 256, 257, 1024, 4100}) {
     const Buffer in = hidden_text(bytes);
     support::PlacedBuffer out(bytes);
@@ -61,14 +61,14 @@ TEST_P(SecretsInXts, HiddenTweaksDecideNothing) {
 }
 
 TEST_P(SecretsInXts, DecideNothingWhenTweaksAreEncrypted) {
-  if (row().xts_tweaks == nullptr) GTEST_SKIP() << "this kernel encrypts tweaks by ECB";
+  if (kernel().xts_tweaks == nullptr) GTEST_SKIP() << "this kernel encrypts tweaks by ECB";
   const Buffer key_text = hidden_key(32);
-  const CipherKey key(row(), key_text.data(), 32);
+  const CipherKey key(kernel(), key_text.data(), 32);
   const Buffer number = support::pattern(16, 250);
   for (const std::size_t units : {1, 2, 15, 16, 17, 33, 100}) {
     Buffer tweaks(16 * (units + xts_tweak_group));
     watch(std::to_string(units) + " tweaks",
-          [&] { row().xts_tweaks(key.schedule, number.data(), tweaks.data(), units); });
+          [&] { kernel().xts_tweaks(key.schedule, number.data(), tweaks.data(), units); });
     expect_hidden(Bytes(tweaks).first(16 * units), "tweaks");
   }
 }

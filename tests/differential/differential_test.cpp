@@ -1,4 +1,4 @@
-// Every operation of the public classes against OpenSSL's EVP, for every build of every kernel.
+// Every operation of the public classes against OpenSSL's EVP, for every kernel and variant.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "src/core/counter.hpp"
 #include "src/core/gf128.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
+#include "tests/support/kernels.hpp"
 #include "tests/support/operations.hpp"
 
 namespace paraes {
@@ -18,8 +18,8 @@ namespace {
 
 using support::all_operations;
 using support::Buffer;
-using support::BuildTest;
 using support::difference;
+using support::KernelTest;
 using support::make_key;
 using support::Operation;
 using support::pattern;
@@ -38,7 +38,7 @@ Buffer counter_before(unsigned bits, std::uint64_t blocks) {
   return counter;
 }
 
-class MatchesOpenSsl : public BuildTest {
+class MatchesOpenSsl : public KernelTest {
  protected:
   // Runs `task` out of place, `misalignment` choosing the alignment of both buffers, and then in
   // place.
@@ -169,9 +169,9 @@ TEST_P(MatchesOpenSsl, EveryMode_OneToEightThreads) {
 }
 
 TEST_P(MatchesOpenSsl, EveryMode_SomeMebibytes) {
-  const std::size_t mebibytes = row().timing == Timing::leaky ? 1
-                                : support::is_long()          ? 5
-                                                              : 2;  // the table kernels are slow
+  const std::size_t mebibytes = kernel().timing == Timing::leaky ? 1
+                                : support::is_long()             ? 5
+                                                                 : 2;  // the table kernels are slow
   for (const Operation& operation : all_operations()) {
     const std::size_t n =
         std::min((mebibytes << 20) + 13, operation.max_bytes) / operation.step * operation.step;
@@ -245,8 +245,8 @@ Buffer ctr_from(Bytes key, Buffer counter, std::size_t at, Bytes bytes) {
   return support::evp_ctr(key, counter, bytes);
 }
 
-// One kernel is enough: guard_pages_test.cpp and tests/unit/rows_test.cpp compare the functions of
-// every row.
+// One kernel is enough: guard_pages_test.cpp and tests/unit/kernel_functions_test.cpp compare the
+// functions of every kernel.
 TEST(LargeMessageOfEveryMode, OneAndTwoThreads_MatchOpenSsl) {
   if (nontemporal_bytes() == 0) {
     GTEST_SKIP() << "this machine's caches are so large that 1 GiB is stored without non-temporal "
@@ -574,7 +574,7 @@ TEST_P(MatchesOpenSsl, Gcm_EveryAadLengthTo2048) {
   }
 }
 
-PARAES_FOR_EVERY_BUILD(MatchesOpenSsl);
+PARAES_FOR_EVERY_KERNEL(MatchesOpenSsl);
 
 // A position in the stream has 64 bits. Behind it, the key stream would begin again.
 TEST(CtrStream, EndsAtByte2To64) {
@@ -611,7 +611,7 @@ TEST(CtrStream, EndsAtByte2To64) {
   }
 }
 
-PARAES_FOR_EVERY_BUILD(LongLengths);
+PARAES_FOR_EVERY_KERNEL(LongLengths);
 
 }  // namespace
 }  // namespace paraes

@@ -8,7 +8,7 @@
 
 #include "src/core/counter.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
+#include "tests/support/kernels.hpp"
 #include "tests/support/operations.hpp"
 #include "tests/support/vector_state.hpp"
 
@@ -16,14 +16,14 @@ namespace paraes {
 namespace {
 
 using support::all_operations;
-using support::BuildTest;
 using support::difference;
 using support::GuardedBuffer;
 using support::Inputs;
+using support::KernelTest;
 using support::Operation;
 using support::Task;
 
-class GuardPages : public BuildTest {};
+class GuardPages : public KernelTest {};
 
 TEST_P(GuardPages, EveryMode_AccessesOnlyItsBuffersForEveryLengthTo1100) {
   const GuardedBuffer in(1100);
@@ -56,7 +56,7 @@ TEST_P(GuardPages, EveryMode_AccessesOnlyItsBuffersForEveryLengthTo1100) {
   }
 }
 
-class GuardPagesNontemporal : public BuildTest {};
+class GuardPagesNontemporal : public KernelTest {};
 
 // Every number of blocks up to the widest batch of a kernel (64 blocks), and some with every rest.
 std::vector<std::size_t> block_counts() {
@@ -79,7 +79,7 @@ TEST_P(GuardPagesNontemporal, EveryMode_MatchesOpenSslAndAccessesOnlyItsBuffers)
   // That of a data unit whose number is `iv`.
   const support::Buffer tweak = support::evp_ecb(Direction::encrypt, Bytes(keys).last(32), iv);
   KeySchedule schedule;
-  row().expand(schedule, key.data(), 32);
+  kernel().expand(schedule, key.data(), 32);
   const auto encrypts = Direction::encrypt;
   const auto decrypts = Direction::decrypt;
   struct Function {
@@ -93,9 +93,9 @@ TEST_P(GuardPagesNontemporal, EveryMode_MatchesOpenSslAndAccessesOnlyItsBuffers)
       crypt(schedule, running.data(), from, to, 1, 16 * blocks, blocks);
     };
   };
-  // GHASH is checked by tests/unit/rows_test.cpp.
+  // GHASH is checked by tests/unit/kernel_functions_test.cpp.
   GhashKey hash;
-  row().ghash_init(hash, tweak.data());
+  kernel().ghash_init(hash, tweak.data());
   support::Buffer initial(iv);
   store_be32(initial.data() + 12, 2);
   const auto inc32_answer = [&](Bytes text) { return support::evp_ctr(key, initial, text); };
@@ -111,7 +111,7 @@ TEST_P(GuardPagesNontemporal, EveryMode_MatchesOpenSslAndAccessesOnlyItsBuffers)
       {"CTR with non-temporal stores", [&](Bytes text) { return support::evp_ctr(key, iv, text); },
        [&](const auto* from, auto* to, std::size_t blocks) {
          support::Buffer counter(iv);
-         row().ctr_nontemporal(schedule, counter.data(), from, to, blocks);
+         kernel().ctr_nontemporal(schedule, counter.data(), from, to, blocks);
          support::Buffer expected(iv);
          add_be128(expected.data(), blocks);
          EXPECT_EQ(difference(counter, expected), "") << "the counter after " << blocks;
@@ -119,29 +119,31 @@ TEST_P(GuardPagesNontemporal, EveryMode_MatchesOpenSslAndAccessesOnlyItsBuffers)
       {"ECB encryption with non-temporal stores",
        [&](Bytes text) { return support::evp_ecb(encrypts, key, text); },
        [&](const auto* from, auto* to, std::size_t blocks) {
-         row().ecb_encrypt_nontemporal(schedule, from, to, blocks);
+         kernel().ecb_encrypt_nontemporal(schedule, from, to, blocks);
        }},
       {"ECB decryption with non-temporal stores",
        [&](Bytes text) { return support::evp_ecb(decrypts, key, text); },
        [&](const auto* from, auto* to, std::size_t blocks) {
-         row().ecb_decrypt_nontemporal(schedule, from, to, blocks);
+         kernel().ecb_decrypt_nontemporal(schedule, from, to, blocks);
        }},
       {"CBC decryption with non-temporal stores",
        [&](Bytes text) { return support::evp_cbc(decrypts, key, iv, text); },
        [&](const auto* from, auto* to, std::size_t blocks) {
          support::Buffer chain(iv);
-         row().cbc_decrypt_nontemporal(schedule, chain.data(), from, to, blocks);
+         kernel().cbc_decrypt_nontemporal(schedule, chain.data(), from, to, blocks);
          const Bytes last = blocks == 0 ? Bytes(iv) : Bytes(from + 16 * (blocks - 1), 16);
          EXPECT_EQ(difference(chain, last), "") << "the chain after " << blocks;
        }},
       {"XTS encryption with non-temporal stores",
        [&](Bytes text) { return support::evp_xts_unit(encrypts, keys, iv, text); },
-       xts(row().xts_encrypt_nontemporal)},
+       xts(kernel().xts_encrypt_nontemporal)},
       {"XTS decryption with non-temporal stores",
        [&](Bytes text) { return support::evp_xts_unit(decrypts, keys, iv, text); },
-       xts(row().xts_decrypt_nontemporal)},
-      {"GCM encryption with non-temporal stores", inc32_answer, gcm(row().gcm_encrypt_nontemporal)},
-      {"GCM decryption with non-temporal stores", inc32_answer, gcm(row().gcm_decrypt_nontemporal)},
+       xts(kernel().xts_decrypt_nontemporal)},
+      {"GCM encryption with non-temporal stores", inc32_answer,
+       gcm(kernel().gcm_encrypt_nontemporal)},
+      {"GCM decryption with non-temporal stores", inc32_answer,
+       gcm(kernel().gcm_decrypt_nontemporal)},
   };
   for (const Function& function : functions) {
     for (const std::size_t blocks : block_counts()) {
@@ -167,9 +169,9 @@ TEST_P(GuardPagesNontemporal, EveryMode_MatchesOpenSslAndAccessesOnlyItsBuffers)
   }
 }
 
-PARAES_FOR_EVERY_BUILD(GuardPages);
-PARAES_FOR_BUILDS(GuardPagesNontemporal,
-                  [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
+PARAES_FOR_EVERY_KERNEL(GuardPages);
+PARAES_FOR_KERNELS(GuardPagesNontemporal,
+                   [](const Kernel& kernel) { return kernel.ctr_nontemporal != nullptr; });
 #if !defined(__x86_64__)
 // No kernel of another architecture has non-temporal stores.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GuardPagesNontemporal);

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/builds.hpp"
+#include "tests/support/kernels.hpp"
 #include "tests/support/operations.hpp"
 #include "tests/support/vector_state.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 using support::all_operations;
 using support::Buffer;
-using support::BuildTest;
+using support::KernelTest;
 using support::leaves_upper_halves_in_use;
 using support::Operation;
 using support::Task;
@@ -35,7 +35,7 @@ TEST(UpperHalves, AreSeenInUseUntilTheyAreCleared) {
   EXPECT_FALSE(upper_halves_in_use());
 }
 
-class VectorState : public BuildTest {};
+class VectorState : public KernelTest {};
 
 TEST_P(VectorState, UpperHalves_AreClearAfterEveryOperation) {
   if (!tells_upper_halves()) GTEST_SKIP() << does_not_tell;
@@ -56,7 +56,7 @@ TEST_P(VectorState, UpperHalves_AreClearAfterEveryOperation) {
   }
 }
 
-PARAES_FOR_EVERY_BUILD(VectorState);
+PARAES_FOR_EVERY_KERNEL(VectorState);
 
 }  // namespace
 }  // namespace paraes

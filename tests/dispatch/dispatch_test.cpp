@@ -1,5 +1,5 @@
 // Which kernel runs: CPU features and PARAES_CPU_MASK, the kernel table, selection by name and by
-// `auto`, and a check that the processor enters functions of the selected row only.
+// `auto`, and a check that the processor enters functions of the selected kernel only.
 
 #include <gtest/gtest.h>
 
@@ -15,17 +15,17 @@
 #include "paraes/kernels.hpp"
 #include "paraes/threads.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
 #include "tests/support/entry_probe.hpp"
+#include "tests/support/kernels.hpp"
 #include "tests/support/message_of.hpp"
 #include "tests/support/operations.hpp"
 
 namespace paraes {
 namespace {
 
-using support::build_name;
 using support::caught;
 using support::EntryProbe;
+using support::kernel_name;
 using support::mask_text;
 using support::Operation;
 using support::ScopedEnvironment;
@@ -224,15 +224,15 @@ TEST(Features, Names_AreUniqueAndThoseOfUsableFeaturesAreReported) {
 
 // ---- the table ----
 
-// A row as text: name, variant, timing, needs. The needs matter on machines that lack them: one
+// A kernel as text: name, variant, timing, needs. The needs matter on machines that lack them: one
 // that is missing in the table would end the program with SIGILL there.
-std::string line_of(const Kernel& row) {
-  std::string text(row.name);
-  text.append(" ").append(row.variant.empty() ? "-" : row.variant);
-  text += row.timing == Timing::constant ? " constant" : "";
-  text += row.timing == Timing::leaky ? " leaky" : "";
-  text += row.timing == Timing::library ? " library" : "";
-  for (const std::string_view name : cpu_feature_names(row.needs)) text.append(" ").append(name);
+std::string line_of(const Kernel& kernel) {
+  std::string text(kernel.name);
+  text.append(" ").append(kernel.variant.empty() ? "-" : kernel.variant);
+  text += kernel.timing == Timing::constant ? " constant" : "";
+  text += kernel.timing == Timing::leaky ? " leaky" : "";
+  text += kernel.timing == Timing::library ? " library" : "";
+  for (const std::string_view name : cpu_feature_names(kernel.needs)) text.append(" ").append(name);
   return text;
 }
 
@@ -250,48 +250,48 @@ TEST(KernelTable, HasTheRowsThatTheListExpects) {
     }
   }
   ASSERT_FALSE(expected.empty()) << PARAES_KERNELS_FILE;
-  std::vector<std::string> rows;
-  for (const support::Build row : support::all_builds()) rows.push_back(line_of(*row));
-  EXPECT_EQ(rows, expected);
+  std::vector<std::string> kernels;
+  for (const Kernel* kernel : support::compiled_kernels()) kernels.push_back(line_of(*kernel));
+  EXPECT_EQ(kernels, expected);
 }
 
 const void* address(auto* function) {
   return function == nullptr ? nullptr : reinterpret_cast<const void*>(function);
 }
 
-// The functions that every row has.
-std::vector<const void*> required_functions_of(const Kernel& row) {
-  return {address(row.expand),      address(row.ecb_encrypt), address(row.ecb_decrypt),
-          address(row.cbc_encrypt), address(row.cbc_decrypt), address(row.ctr),
-          address(row.ghash_init),  address(row.ghash)};
+// The functions that every kernel has.
+std::vector<const void*> required_functions_of(const Kernel& kernel) {
+  return {address(kernel.expand),      address(kernel.ecb_encrypt), address(kernel.ecb_decrypt),
+          address(kernel.cbc_encrypt), address(kernel.cbc_decrypt), address(kernel.ctr),
+          address(kernel.ghash_init),  address(kernel.ghash)};
 }
 
-// Those that a row has in both directions or in none.
-std::vector<std::pair<const void*, const void*>> optional_pairs_of(const Kernel& row) {
-  return {{address(row.xts_encrypt), address(row.xts_decrypt)},
-          {address(row.ecb_encrypt_nontemporal), address(row.ecb_decrypt_nontemporal)},
-          {address(row.xts_encrypt_nontemporal), address(row.xts_decrypt_nontemporal)},
-          {address(row.gcm_encrypt), address(row.gcm_decrypt)},
-          {address(row.gcm_encrypt_nontemporal), address(row.gcm_decrypt_nontemporal)},
-          {address(row.gcm_seal), address(row.gcm_open)},
-          {address(row.gcm_seal_many), address(row.gcm_open_many)}};
+// Those that a kernel has in both directions or in none.
+std::vector<std::pair<const void*, const void*>> optional_pairs_of(const Kernel& kernel) {
+  return {{address(kernel.xts_encrypt), address(kernel.xts_decrypt)},
+          {address(kernel.ecb_encrypt_nontemporal), address(kernel.ecb_decrypt_nontemporal)},
+          {address(kernel.xts_encrypt_nontemporal), address(kernel.xts_decrypt_nontemporal)},
+          {address(kernel.gcm_encrypt), address(kernel.gcm_decrypt)},
+          {address(kernel.gcm_encrypt_nontemporal), address(kernel.gcm_decrypt_nontemporal)},
+          {address(kernel.gcm_seal), address(kernel.gcm_open)},
+          {address(kernel.gcm_seal_many), address(kernel.gcm_open_many)}};
 }
 
-std::set<const void*> functions_of(const Kernel& row) {
-  const std::vector<const void*> required = required_functions_of(row);
+std::set<const void*> functions_of(const Kernel& kernel) {
+  const std::vector<const void*> required = required_functions_of(kernel);
   std::set<const void*> all(required.begin(), required.end());
-  for (const auto& [one, other] : optional_pairs_of(row)) all.insert({one, other});
-  all.insert({address(row.ctr_nontemporal), address(row.cbc_decrypt_nontemporal),
-              address(row.xts_tweaks)});
+  for (const auto& [one, other] : optional_pairs_of(kernel)) all.insert({one, other});
+  all.insert({address(kernel.ctr_nontemporal), address(kernel.cbc_decrypt_nontemporal),
+              address(kernel.xts_tweaks)});
   all.erase(nullptr);
   return all;
 }
 
-// Those in which kernels differ: rows may share the others.
-std::set<const void*> parallel_functions_of(const Kernel& row) {
-  std::set<const void*> all = functions_of(row);
-  for (const void* shared : {address(row.expand), address(row.cbc_encrypt), address(row.ghash_init),
-                             address(row.ghash)}) {
+// Those in which kernels differ: kernels may share the others.
+std::set<const void*> parallel_functions_of(const Kernel& kernel) {
+  std::set<const void*> all = functions_of(kernel);
+  for (const void* shared : {address(kernel.expand), address(kernel.cbc_encrypt),
+                             address(kernel.ghash_init), address(kernel.ghash)}) {
     all.erase(shared);
   }
   return all;
@@ -300,59 +300,59 @@ std::set<const void*> parallel_functions_of(const Kernel& row) {
 TEST(KernelTable, RowsAreCompleteAndInOrder) {
   std::set<std::string> seen;
   const Kernel* before = nullptr;
-  for (const support::Build row : support::all_builds()) {
-    const std::string name = build_name(*row);
+  for (const Kernel* kernel : support::compiled_kernels()) {
+    const std::string name = kernel_name(*kernel);
     SCOPED_TRACE(name);
-    EXPECT_TRUE(seen.insert(name).second) << "two rows have this name";
-    if (before != nullptr && before->name == row->name) {
-      // Selection takes the first row that can run, so the build that needs most features comes
+    EXPECT_TRUE(seen.insert(name).second) << "two kernels have this name";
+    if (before != nullptr && before->name == kernel->name) {
+      // Selection takes the first kernel that can run, so the one that needs most features comes
       // first.
-      EXPECT_TRUE(before->needs.contains(row->needs));
-      EXPECT_NE(before->needs.bits, row->needs.bits);
-      EXPECT_EQ(before->timing, row->timing);
+      EXPECT_TRUE(before->needs.contains(kernel->needs));
+      EXPECT_NE(before->needs.bits, kernel->needs.bits);
+      EXPECT_EQ(before->timing, kernel->timing);
     } else {
-      for (const support::Build other : support::all_builds()) {
-        if (other == row) break;
-        EXPECT_NE(other->name, row->name) << "the builds of a kernel must be adjacent";
+      for (const Kernel* other : support::compiled_kernels()) {
+        if (other == kernel) break;
+        EXPECT_NE(other->name, kernel->name) << "the variants of a kernel must be adjacent";
       }
     }
     if (before != nullptr) {
-      EXPECT_LE(before->timing, row->timing) << "constant-time kernels must come first";
+      EXPECT_LE(before->timing, kernel->timing) << "constant-time kernels must come first";
     }
-    for (const void* function : required_functions_of(*row)) EXPECT_NE(function, nullptr);
+    for (const void* function : required_functions_of(*kernel)) EXPECT_NE(function, nullptr);
     // src/cipher looks for one direction and uses both.
-    for (const auto& [one, other] : optional_pairs_of(*row)) {
+    for (const auto& [one, other] : optional_pairs_of(*kernel)) {
       EXPECT_EQ(one == nullptr, other == nullptr);
     }
-    before = row;
+    before = kernel;
   }
 }
 
 TEST(KernelTable, NoTwoRowsShareParallelFunctions) {
   std::map<const void*, std::string> owner;
-  for (const support::Build row : support::all_builds()) {
-    for (const void* function : parallel_functions_of(*row)) {
-      const auto [entry, added] = owner.emplace(function, build_name(*row));
-      EXPECT_TRUE(added) << build_name(*row) << " shares a function with " << entry->second;
+  for (const Kernel* kernel : support::compiled_kernels()) {
+    for (const void* function : parallel_functions_of(*kernel)) {
+      const auto [entry, added] = owner.emplace(function, kernel_name(*kernel));
+      EXPECT_TRUE(added) << kernel_name(*kernel) << " shares a function with " << entry->second;
     }
   }
 }
 
 // ---- selection ----
 
-// The row that must be selected for `request` if `features` are usable, or nullptr.
+// The kernel that must be selected for `request` if `features` are usable, or nullptr.
 const Kernel* expected_row(std::string_view request, CpuFeatureSet features) {
-  for (const Kernel* row : kernel_rows()) {
-    if (request == "auto" ? row->timing != Timing::constant : row->name != request) continue;
-    if (features.contains(row->needs)) return row;
+  for (const Kernel* kernel : kernel_table()) {
+    if (request == "auto" ? kernel->timing != Timing::constant : kernel->name != request) continue;
+    if (features.contains(kernel->needs)) return kernel;
   }
   return nullptr;
 }
 
 std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
-  for (const Kernel* row : kernel_rows()) {
-    if (names.empty() || names.back() != row->name) names.emplace_back(row->name);
+  for (const Kernel* kernel : kernel_table()) {
+    if (names.empty() || names.back() != kernel->name) names.emplace_back(kernel->name);
   }
   return names;
 }
@@ -382,10 +382,10 @@ TEST(Selection, FindsTheExpectedRowUnderEveryFeatureSubset) {
         FAIL() << request << " was selected";
       } catch (const Unavailable& e) {
         const std::string text = e.what();
-        // The message names the features that the least demanding build lacks.
+        // The message names the features that the least demanding variant lacks.
         const Kernel* least = nullptr;
-        for (const Kernel* row : kernel_rows()) {
-          if (row->name == request) least = row;
+        for (const Kernel* kernel : kernel_table()) {
+          if (kernel->name == request) least = kernel;
         }
         ASSERT_NE(least, nullptr) << text;
         ASSERT_NE(text.find("'" + request + "'"), std::string::npos) << text;
@@ -397,7 +397,7 @@ TEST(Selection, FindsTheExpectedRowUnderEveryFeatureSubset) {
         }
       }
     }
-    // kernels() lists each name once, in the order of the table, with the build that would run.
+    // kernels() lists each name once, in the order of the table, with the variant that would run.
     const std::vector<KernelInfo> list = kernels();
     ASSERT_EQ(list.size(), kernel_names().size());
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -441,15 +441,15 @@ TEST(Selection, EmptyRequest_TakesTheKernelNamedInTheEnvironment) {
 
 // ---- executed code ----
 
-// All functions of all rows, without duplicates.
+// All functions of all kernels, without duplicates.
 std::vector<const void*> all_functions() {
   std::set<const void*> all;
-  for (const support::Build row : support::all_builds()) all.merge(functions_of(*row));
+  for (const Kernel* kernel : support::compiled_kernels()) all.merge(functions_of(*kernel));
   return {all.begin(), all.end()};
 }
 
 // The function that an operation on one thread must call.
-const void* main_function(const Kernel& row, const Operation& operation) {
+const void* main_function(const Kernel& kernel, const Operation& operation) {
   const auto directed = [&](auto* encrypt, auto* decrypt) {
     return address(operation.direction == Direction::encrypt ? encrypt : decrypt);
   };
@@ -459,50 +459,50 @@ const void* main_function(const Kernel& row, const Operation& operation) {
     return found;
   };
   const std::string mode = std::string(operation.name).substr(0, 3);
-  const void* const ecb = directed(row.ecb_encrypt, row.ecb_decrypt);
+  const void* const ecb = directed(kernel.ecb_encrypt, kernel.ecb_decrypt);
   if (mode == "ECB") return ecb;
-  if (mode == "CBC") return directed(row.cbc_encrypt, row.cbc_decrypt);
-  if (mode == "CTR") return address(row.ctr);
-  if (mode == "XTS") return first(directed(row.xts_encrypt, row.xts_decrypt), ecb);
-  const void* const whole =
-      operation.direction == Direction::encrypt ? address(row.gcm_seal) : address(row.gcm_open);
-  return first(whole, directed(row.gcm_encrypt, row.gcm_decrypt), address(row.ctr));
+  if (mode == "CBC") return directed(kernel.cbc_encrypt, kernel.cbc_decrypt);
+  if (mode == "CTR") return address(kernel.ctr);
+  if (mode == "XTS") return first(directed(kernel.xts_encrypt, kernel.xts_decrypt), ecb);
+  const void* const whole = operation.direction == Direction::encrypt ? address(kernel.gcm_seal)
+                                                                      : address(kernel.gcm_open);
+  return first(whole, directed(kernel.gcm_encrypt, kernel.gcm_decrypt), address(kernel.ctr));
 }
 
 std::string owners(const void* function) {
   std::string names;
-  for (const support::Build row : support::all_builds()) {
-    if (functions_of(*row).count(function) != 0) names += " " + build_name(*row);
+  for (const Kernel* kernel : support::compiled_kernels()) {
+    if (functions_of(*kernel).count(function) != 0) names += " " + kernel_name(*kernel);
   }
   return names;
 }
 
-// Runs `task` and checks that only functions of `row` were entered, among them the main one.
-void check_executed_code(EntryProbe* probe, const Kernel& row, const Operation& operation,
+// Runs `task` and checks that only functions of `kernel` were entered, among them the main one.
+void check_executed_code(EntryProbe* probe, const Kernel& kernel, const Operation& operation,
                          const Task& task, int threads) {
   support::Buffer out(task.in.size());
   if (probe != nullptr) probe->arm();
   const std::string wrong =
-      run_task(operation, task, {std::string(row.name), threads}, task.in, out);
+      run_task(operation, task, {std::string(kernel.name), threads}, task.in, out);
   std::vector<const void*> entered;
   if (probe != nullptr) {
     probe->disarm();
     entered = probe->entered();
   }
-  ASSERT_EQ(wrong, "") << operation.name << " with " << build_name(row);
+  ASSERT_EQ(wrong, "") << operation.name << " with " << kernel_name(kernel);
   if (probe == nullptr) return;
-  const auto own = functions_of(row);
+  const auto own = functions_of(kernel);
   for (const void* function : entered) {
     ASSERT_EQ(own.count(function), 1U)
-        << operation.name << " with " << build_name(row) << " ran code of" << owners(function);
+        << operation.name << " with " << kernel_name(kernel) << " ran code of" << owners(function);
   }
-  const void* main = threads == 1 ? main_function(row, operation) : nullptr;
+  const void* main = threads == 1 ? main_function(kernel, operation) : nullptr;
   if (main != nullptr) {
     ASSERT_NE(std::find(entered.begin(), entered.end(), main), entered.end())
-        << operation.name << " did not run its function of " << build_name(row);
+        << operation.name << " did not run its function of " << kernel_name(kernel);
   }
-  ASSERT_NE(std::find(entered.begin(), entered.end(), address(row.expand)), entered.end())
-      << operation.name << " did not expand its key with " << build_name(row);
+  ASSERT_NE(std::find(entered.begin(), entered.end(), address(kernel.expand)), entered.end())
+      << operation.name << " did not expand its key with " << kernel_name(kernel);
 }
 
 TEST(ExecutedCode, ForcedKernel_RunsOnlyItsOwnFunctions) {
@@ -521,26 +521,26 @@ TEST(ExecutedCode, ForcedKernel_RunsOnlyItsOwnFunctions) {
     const ScopedEnvironment environment("PARAES_CPU_MASK", mask_leaving(subset));
     SCOPED_TRACE("PARAES_CPU_MASK=" + mask_leaving(subset));
     for (const std::string& name : kernel_names()) {
-      const Kernel* const row = expected_row(name, subset);
+      const Kernel* const kernel = expected_row(name, subset);
       const Execution execution{name, 1};
-      if (row == nullptr) {
+      if (kernel == nullptr) {
         ASSERT_THROW(Ecb(tasks[0].key, execution), Unavailable) << name;
         ASSERT_THROW(Gcm(tasks[0].key, execution), Unavailable) << name;
         continue;
       }
       ASSERT_EQ(Ecb(tasks[0].key, execution).kernel(), name);
       for (std::size_t i = 0; i < tasks.size(); ++i) {
-        check_executed_code(probe ? &*probe : nullptr, *row, support::all_operations()[i], tasks[i],
-                            1);
+        check_executed_code(probe ? &*probe : nullptr, *kernel, support::all_operations()[i],
+                            tasks[i], 1);
         if (HasFatalFailure()) return;
       }
-      ran.insert(build_name(*row));
+      ran.insert(kernel_name(*kernel));
     }
   }
-  // Every build that this machine can run has run.
-  for (const support::Build row : support::all_builds()) {
-    EXPECT_EQ(ran.count(build_name(*row)) != 0, support::why_unavailable(*row).empty())
-        << build_name(*row);
+  // Every kernel that this machine can run has run.
+  for (const Kernel* kernel : support::compiled_kernels()) {
+    EXPECT_EQ(ran.count(kernel_name(*kernel)) != 0, support::why_unavailable(*kernel).empty())
+        << kernel_name(*kernel);
   }
 }
 
@@ -551,23 +551,23 @@ TEST(ExecutedCode, Auto_RunsOnlyFunctionsOfTheSelectedRow) {
   EntryProbe probe(all_functions());
   const support::Buffer key = support::make_key(16);
   for (const CpuFeatureSet subset : consistent_subsets()) {
-    const Kernel* const row = expected_row("auto", subset);
-    ASSERT_NE(row, nullptr);
+    const Kernel* const kernel = expected_row("auto", subset);
+    ASSERT_NE(kernel, nullptr);
     const ScopedEnvironment environment("PARAES_CPU_MASK", mask_leaving(subset));
     support::Buffer data(1600);
     probe.arm();
     Ctr ctr(key, support::pattern(16), {"auto", 1});
     ctr.process(data, data);
     probe.disarm();
-    ASSERT_EQ(ctr.kernel(), row->name);
+    ASSERT_EQ(ctr.kernel(), kernel->name);
     const auto entered = probe.entered();
     ASSERT_EQ(std::set(entered.begin(), entered.end()),
-              (std::set{address(row->expand), address(row->ctr)}))
+              (std::set{address(kernel->expand), address(kernel->ctr)}))
         << mask_leaving(subset);
   }
 }
 
-class ExecutedCodeOnThreads : public support::BuildTest {};
+class ExecutedCodeOnThreads : public support::KernelTest {};
 
 TEST_P(ExecutedCodeOnThreads, ForcedKernel_RunsOnlyItsOwnFunctions) {
   if (const std::string reason = EntryProbe::why_unavailable(); !reason.empty()) {
@@ -577,12 +577,12 @@ TEST_P(ExecutedCodeOnThreads, ForcedKernel_RunsOnlyItsOwnFunctions) {
   for (const Operation& operation : support::all_operations()) {
     const std::size_t n = 200001 / operation.step * operation.step;
     const Task task = operation.prepare(operation.direction, n, operation.key_bytes.back());
-    check_executed_code(&probe, row(), operation, task, 3);
+    check_executed_code(&probe, kernel(), operation, task, 3);
     if (HasFatalFailure()) return;
   }
 }
 
-PARAES_FOR_EVERY_BUILD(ExecutedCodeOnThreads);
+PARAES_FOR_EVERY_KERNEL(ExecutedCodeOnThreads);
 
 // The environment is read when an object is made. A later change does not affect the object.
 TEST(Selection, Object_KeepsItsKernel) {

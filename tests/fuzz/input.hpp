@@ -12,7 +12,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
+#include "tests/support/kernels.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -141,17 +141,17 @@ class ExactBuffer {
   return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b == 0; });
 }
 
-// A row of the kernel table that this machine can run. While the object exists, PARAES_CPU_MASK is
-// such that the name of the kernel selects this row.
+// A kernel of the kernel table that this machine can run. While the object exists, PARAES_CPU_MASK
+// is such that the name of the kernel selects this kernel.
 class AnyKernel {
  public:
   explicit AnyKernel(Input& input)
       : choice_(choices()[number(input, 0, choices().size() - 1)]),
         mask_("PARAES_CPU_MASK", choice_.second) {}
 
-  [[nodiscard]] const Kernel& row() const noexcept { return *choice_.first; }
+  [[nodiscard]] const Kernel& kernel() const noexcept { return *choice_.first; }
   [[nodiscard]] Execution execution(int threads = 1) const {
-    return {.kernel = std::string(row().name), .threads = threads};
+    return {.kernel = std::string(kernel().name), .threads = threads};
   }
 
  private:
@@ -160,8 +160,9 @@ class AnyKernel {
   static const std::vector<Choice>& choices() {
     static const std::vector<Choice> all = [] {
       std::vector<Choice> list;
-      for (const Kernel* row : support::all_builds()) {
-        if (support::why_unavailable(*row).empty()) list.emplace_back(row, support::mask_for(*row));
+      for (const Kernel* kernel : support::compiled_kernels()) {
+        if (support::why_unavailable(*kernel).empty())
+          list.emplace_back(kernel, support::mask_for(*kernel));
       }
       return list;
     }();

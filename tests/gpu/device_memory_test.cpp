@@ -37,7 +37,7 @@ class Programs {
     const std::string text = "fake program";
     const DeviceInfo info = vendor.open()->devices().at(0);
     for (const char* kernel : kernels) {
-      const ProgramVariant one = variant_for(find_kernel_row(kernel), info);
+      const ProgramVariant one = variant_for(find_gpu_kernel(kernel), info);
       for (const ProgramVariant& variant : {one, for_many_keys(one)}) {
         write_program_file(folder_.path(), prepared_name(variant, info.target),
                            pack(Binary(text.begin(), text.end())));
@@ -241,7 +241,7 @@ Clock time_of_a_message(const Fake& fake, const Vendor& vendor, unsigned streams
   std::unique_ptr<Device> device = platform->open(0);
   std::vector<std::unique_ptr<DeviceContext>> contexts;
   contexts.push_back(std::make_unique<DeviceContext>(std::move(platform), std::move(device),
-                                                     find_kernel_row("reference"), options));
+                                                     find_gpu_kernel("reference"), options));
   EXPECT_EQ(contexts[0]->launch_bytes(), launch_bytes);
   const auto pool = std::make_shared<DevicePool>(std::move(contexts));
   const support::Buffer key = support::make_key(32, 1);

@@ -123,13 +123,13 @@ const std::vector<std::vector<std::size_t>>& segment_sizes() {
 }
 
 TEST(Tiling, SegmentsAddTwoPercentOfBlocksAtMost) {
-  for (const KernelRow& row : kernel_rows()) {
+  for (const GpuKernel& kernel : gpu_kernel_table()) {
     for (const auto& sizes : segment_sizes()) {
       const auto messages = messages_of(sizes);
-      const Tiling tiling = choose_tiling(row, h200_processors, messages, true);
+      const Tiling tiling = choose_tiling(kernel, h200_processors, messages, true);
       EXPECT_GE(tiling.blocks, blocks_in(sizes));
       EXPECT_LE(static_cast<double>(tiling.blocks), 1.02 * static_cast<double>(blocks_in(sizes)))
-          << row.name << ", segments of " << sizes[0];
+          << kernel.name << ", segments of " << sizes[0];
       std::uint64_t tiles = 0;
       for (const paraes_message& message : messages) tiles += tiles_of(message, tiling);
       EXPECT_EQ(tiling.tiles, tiles);
@@ -139,16 +139,16 @@ TEST(Tiling, SegmentsAddTwoPercentOfBlocksAtMost) {
 
 TEST(Tiling, LongMessagesHaveWideTiles) {
   const auto messages = messages_of({std::size_t{64} << 20});
-  for (const KernelRow& row : kernel_rows()) {
-    const Tiling tiling = choose_tiling(row, h200_processors, messages, true);
-    EXPECT_EQ(tiling.lanes, 32U) << row.name;
-    EXPECT_EQ(tiling.tile_blocks, 32 * row.blocks_per_thread) << row.name;
+  for (const GpuKernel& kernel : gpu_kernel_table()) {
+    const Tiling tiling = choose_tiling(kernel, h200_processors, messages, true);
+    EXPECT_EQ(tiling.lanes, 32U) << kernel.name;
+    EXPECT_EQ(tiling.tile_blocks, 32 * kernel.blocks_per_thread) << kernel.name;
   }
 }
 
 TEST(Tiling, KeepsWideTilesForEntriesThatHaveNoOthers) {
   const auto messages = messages_of({100, 100, 5000});
-  const Tiling tiling = choose_tiling(find_kernel_row("bitslice"), 132, messages, false);
+  const Tiling tiling = choose_tiling(find_gpu_kernel("bitslice"), 132, messages, false);
   EXPECT_EQ(tiling.lanes, 32U);
   EXPECT_EQ(tiling.tiles, 3U);
   EXPECT_EQ(tiling.blocks, 3 * 1024U);
@@ -156,15 +156,15 @@ TEST(Tiling, KeepsWideTilesForEntriesThatHaveNoOthers) {
 
 // Every size of message, also none, has a tiling whose tiles hold it.
 TEST(Tiling, HoldsMessagesOfEverySize) {
-  for (const KernelRow& row : kernel_rows()) {
+  for (const GpuKernel& kernel : gpu_kernel_table()) {
     for (std::size_t bytes = 0; bytes < 40000; bytes += 7) {
       const auto messages = messages_of({bytes, 3 * bytes});
-      const Tiling tiling = choose_tiling(row, h200_processors, messages, true);
+      const Tiling tiling = choose_tiling(kernel, h200_processors, messages, true);
       const std::uint64_t held =
           std::uint64_t{tiles_of(messages[0], tiling)} * tiling.tile_blocks * 16;
-      ASSERT_GE(held, bytes) << row.name;
+      ASSERT_GE(held, bytes) << kernel.name;
       ASSERT_GE(tiling.lanes, 1U);
-      ASSERT_LE(tiling.tile_blocks, 32 * row.blocks_per_thread);
+      ASSERT_LE(tiling.tile_blocks, 32 * kernel.blocks_per_thread);
       ASSERT_EQ(tiling.tile_blocks % tiling.lanes, 0U);
     }
   }
@@ -173,27 +173,27 @@ TEST(Tiling, HoldsMessagesOfEverySize) {
 // 1 MiB used 8 of the 132 multiprocessors.
 TEST(Tiling, OneMebibyteSpreadsOverTheMultiprocessors) {
   const auto messages = messages_of({std::size_t{1} << 20});
-  for (const KernelRow& row : kernel_rows()) {
-    const Tiling tiling = choose_tiling(row, h200_processors, messages, true);
+  for (const GpuKernel& kernel : gpu_kernel_table()) {
+    const Tiling tiling = choose_tiling(kernel, h200_processors, messages, true);
     const std::uint64_t threads = tiling.tiles * tiling.lanes;
-    const std::uint32_t group = group_threads(row, h200_processors, threads);
+    const std::uint32_t group = group_threads(kernel, h200_processors, threads);
     const std::uint64_t groups = (threads + group - 1) / group;
     // In bitslice 1 MiB is the work of 64 warps.
-    EXPECT_GE(groups, row.sliced_keys ? 64U : h200_processors * 9 / 10) << row.name;
+    EXPECT_GE(groups, kernel.sliced_keys ? 64U : h200_processors * 9 / 10) << kernel.name;
     EXPECT_EQ(group % 32, 0U);
-    EXPECT_LE(group, row.group_threads);
+    EXPECT_LE(group, kernel.group_threads);
   }
 }
 
 TEST(Tiling, UnitTweaksSpreadOverTheMultiprocessors) {
-  const KernelRow& row = find_kernel_row("bitslice");
+  const GpuKernel& kernel = find_gpu_kernel("bitslice");
   const std::uint64_t units = (std::size_t{16} << 20) / 4096;
-  ASSERT_TRUE(few_unit_tweaks(row, h200_processors, units));
-  const std::uint64_t threads = units / row.singles;
-  const std::uint32_t group = group_threads(row, h200_processors, threads);
+  ASSERT_TRUE(few_unit_tweaks(kernel, h200_processors, units));
+  const std::uint64_t threads = units / kernel.singles;
+  const std::uint32_t group = group_threads(kernel, h200_processors, threads);
   EXPECT_GE((threads + group - 1) / group, 64U);
-  EXPECT_FALSE(few_unit_tweaks(row, h200_processors, std::uint64_t{1} << 20));
-  EXPECT_FALSE(few_unit_tweaks(find_kernel_row("ttable"), h200_processors, 1));
+  EXPECT_FALSE(few_unit_tweaks(kernel, h200_processors, std::uint64_t{1} << 20));
+  EXPECT_FALSE(few_unit_tweaks(find_gpu_kernel("ttable"), h200_processors, 1));
 }
 
 // ---- Programs that count
@@ -203,7 +203,7 @@ class ProgramFolder {
  public:
   // Compiles the source of `variant` after `before`, to be used in its place.
   void add(Device& device, const ProgramVariant& variant, const std::string& before) const {
-    const Binary binary = device.compile(before + source_of(*variant.row), options_of(variant));
+    const Binary binary = device.compile(before + source_of(*variant.kernel), options_of(variant));
     write_program_file(folder_.path(), prepared_name(variant, device.info().target), pack(binary));
   }
 
@@ -218,7 +218,7 @@ class KernelsOnDevice : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(KernelsOnDevice, ComputeTwoPercentMoreBlocksThanSegmentsHaveAtMost) {
-  const auto context = open_context({"opencl", {0}}, find_kernel_row(GetParam()));
+  const auto context = open_context({"opencl", {0}}, find_gpu_kernel(GetParam()));
   std::vector<std::unique_ptr<KeyMaterial>> keys;
   keys.push_back(detail::make_key_material(support::make_key(16, 1), 1, true, KeyExpansion::host));
   for (const auto& sizes : segment_sizes()) {
@@ -241,7 +241,7 @@ TEST_P(KernelsOnDevice, ComputeTwoPercentMoreBlocksThanSegmentsHaveAtMost) {
 
 // What EntryLauncher::copy_in() launches where the device can read the memory of the host.
 TEST_P(KernelsOnDevice, CopyWords) {
-  const auto context = open_context({"opencl", {0}}, find_kernel_row(GetParam()));
+  const auto context = open_context({"opencl", {0}}, find_gpu_kernel(GetParam()));
   const std::unique_ptr<Queue> queue = context->device().make_queue();
   EntryLauncher launcher(*context, *queue);
   const Buffer text = support::pattern(8000);
@@ -351,7 +351,7 @@ TEST(HashLanes, AreFewForManyMessagesOfAKey) {
 TEST_F(HashTablesOnDevice, AreBuiltOnceForEachGroupAndKey) {
   const ProgramFolder folder;
   {
-    const auto context = open_context({"opencl", {0}}, find_kernel_row("ttable-simple"));
+    const auto context = open_context({"opencl", {0}}, find_gpu_kernel("ttable-simple"));
     const std::string count =
         "#define PARAES_ON_TABLES_BUILT(job) \\\n"
         "  ++((PARAES_GLOBAL paraes_u32*)(job)->in)[PARAES_HASH_THREADS * (job)->group + "
@@ -360,7 +360,7 @@ TEST_F(HashTablesOnDevice, AreBuiltOnceForEachGroupAndKey) {
     folder.add(device, context->variant(), count);
     folder.add(device, for_many_keys(context->variant()), count);
   }
-  const auto context = open_context({"opencl", {0}}, find_kernel_row("ttable-simple"));
+  const auto context = open_context({"opencl", {0}}, find_gpu_kernel("ttable-simple"));
   const unsigned processors = std::max(context->info().processors, 1U);
   const unsigned threads = context->variant().hash_threads;
   const std::vector<paraes_message> messages(segments);

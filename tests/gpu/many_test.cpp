@@ -168,7 +168,7 @@ class ManyMessages : public testing::TestWithParam<std::string> {
   // How many launches the first device has made since the last call.
   static std::uint64_t launches(const Execution& how) {
     const auto pool =
-        gpu::open_pool(gpu::parse_device(how.device).value(), gpu::find_kernel_row(how.kernel),
+        gpu::open_pool(gpu::parse_device(how.device).value(), gpu::find_gpu_kernel(how.kernel),
                        {.memory_limit = how.device_memory});
     static std::uint64_t last = 0;
     const std::uint64_t now = pool->contexts()[0]->launches();
@@ -237,7 +237,7 @@ TEST_P(ManyMessages, BatchLaunchesEachEntryOnce) {
   for (const KeyExpansion expansion : {KeyExpansion::host, KeyExpansion::device}) {
     Execution how = execution();
     how.key_expansion = expansion;
-    const bool sliced = gpu::find_kernel_row(how.kernel).sliced_keys;
+    const bool sliced = gpu::find_gpu_kernel(how.kernel).sliced_keys;
     // With CUDA and HIP a kernel copies the keys.
     const bool copies = test_device().rfind("opencl", 0) != 0;
     const std::uint64_t expected = 4U + (copies ? 1U : 0U) + (sliced ? 1U : 0U) +
@@ -399,7 +399,7 @@ TEST(OneKey, IsWipedWithItsCipher) {
 TEST_P(ManyMessages, FailedLaunchWipesTheKeyOfItsStream) {
   const Execution how = execution();
   const auto pool =
-      gpu::open_pool(gpu::parse_device(how.device).value(), gpu::find_kernel_row(how.kernel), {});
+      gpu::open_pool(gpu::parse_device(how.device).value(), gpu::find_gpu_kernel(how.kernel), {});
   const Buffer key = support::make_key(32, 12345);
   const auto material = detail::make_key_material(key, 1, false, KeyExpansion::host);
   const Buffer plain = support::pattern(4096);

@@ -23,9 +23,9 @@
 #include "src/modes/gcm.hpp"
 #include "tests/gpu/each_kernel.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/evp_oracle.hpp"
+#include "tests/support/kernels.hpp"
 #include "tests/support/one_segment.hpp"
 #include "tests/support/operations.hpp"
 #include "tests/support/test_device.hpp"
@@ -301,7 +301,7 @@ TEST_P(Gpu, XtsUnitsLargerThanALaunchMatchTheCpu) {
 // So many units that bitslice computes their tweaks in planes, and one less.
 TEST_P(Gpu, XtsOfManyUnitsMatchesTheCpu) {
   const auto context =
-      gpu::open_context(gpu::parse_device(test_device()).value(), gpu::find_kernel_row(GetParam()));
+      gpu::open_context(gpu::parse_device(test_device()).value(), gpu::find_gpu_kernel(GetParam()));
   const Buffer key = support::make_key(64, 12);
   std::vector<std::unique_ptr<gpu::KeyMaterial>> keys;
   keys.push_back(detail::make_key_material(key, 2, false, KeyExpansion::host));
@@ -309,7 +309,7 @@ TEST_P(Gpu, XtsOfManyUnitsMatchesTheCpu) {
   first[0] = 0x80;
   first[15] = 7;
   std::uint64_t most = 2;
-  while (gpu::few_unit_tweaks(*context->variant().row, std::max(context->info().processors, 1U),
+  while (gpu::few_unit_tweaks(*context->variant().kernel, std::max(context->info().processors, 1U),
                               most)) {
     ++most;
   }
@@ -350,7 +350,7 @@ TEST_P(Gpu, SecretCountersMatchOpenssl) {
                            nonce_where([](std::uint32_t low) { return low > 0xff00; })};
   Gcm cipher(key, execution());
   const auto pool =
-      gpu::open_pool(gpu::parse_device(test_device()).value(), gpu::find_kernel_row(GetParam()),
+      gpu::open_pool(gpu::parse_device(test_device()).value(), gpu::find_gpu_kernel(GetParam()),
                      {.memory_limit = little_memory});
   const auto material = detail::make_key_material(key, 1, true, KeyExpansion::host);
   for (const Buffer& nonce : nonces) {

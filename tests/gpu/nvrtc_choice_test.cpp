@@ -57,7 +57,7 @@ class NvrtcChoice : public WithDriver {
   }
 
   static ProgramVariant variant(const DeviceInfo& info) {
-    return variant_for(find_kernel_row("bitslice"), info);
+    return variant_for(find_gpu_kernel("bitslice"), info);
   }
 
   // Puts a program for the first device into the cache.

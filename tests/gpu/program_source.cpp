@@ -17,7 +17,7 @@ int main(int count, char** arguments) {
       std::fputs("usage: paraes_gpu_source KERNEL TARGET [SHARED-BYTES]\n", stderr);
       return 2;
     }
-    const paraes::gpu::KernelRow& row = paraes::gpu::find_kernel_row(arguments[1]);
+    const paraes::gpu::GpuKernel& row = paraes::gpu::find_gpu_kernel(arguments[1]);
     paraes::DeviceInfo device;
     device.id = device.target = arguments[2];
     device.shared_bytes = count == 4 ? std::stoull(arguments[3]) : std::uint64_t{64} << 10;

@@ -29,7 +29,7 @@ inline std::shared_ptr<gpu::DevicePool> make_pool(const char* runtime, const cha
   gpu::PoolOptions options;
   options.memory_limit = std::uint64_t{16} << 16;  // launches of 64 KiB
   contexts.push_back(std::make_unique<gpu::DeviceContext>(std::move(platform), std::move(device),
-                                                          gpu::find_kernel_row(kernel), options));
+                                                          gpu::find_gpu_kernel(kernel), options));
   return std::make_shared<gpu::DevicePool>(std::move(contexts));
 }
 
@@ -143,7 +143,7 @@ inline std::vector<DeviceMessage> callers_messages(unsigned keys, Bytes aad) {
 // Every mode over data that is already on the device, with one key or with several.
 inline void work_in_callers_memory(const char* runtime, const char* kernel,
                                    const detail::GpuUse& use, unsigned keys, const Look& look) {
-  const auto context = gpu::open_context({runtime, {0}}, gpu::find_kernel_row(kernel));
+  const auto context = gpu::open_context({runtime, {0}}, gpu::find_gpu_kernel(kernel));
   const CallersTexts texts(context->device());
   const Buffer aad = pattern(30);
   const std::vector<DeviceMessage> messages = callers_messages(keys, aad);

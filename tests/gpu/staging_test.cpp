@@ -43,7 +43,7 @@ bool is_pinned(const std::uint8_t* data, std::size_t bytes) {
   gpu::PoolOptions options;
   gpu::apply(execution().gpu_tuning, options);
   const auto pool = gpu::open_pool(gpu::parse_device(support::test_device()).value(),
-                                   gpu::find_kernel_row("reference"), options);
+                                   gpu::find_gpu_kernel("reference"), options);
   for (const auto& context : pool->contexts()) {
     for (const auto& stream : context->streams()) {
       for (const std::uint8_t* memory : {stream->input(), stream->output()}) {

@@ -10,7 +10,7 @@
 #include "tests/limits/gcm_spec.hpp"
 #include "tests/limits/windows.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
+#include "tests/support/kernels.hpp"
 
 namespace paraes {
 namespace {
@@ -18,8 +18,8 @@ namespace {
 using limits::RepeatedWindow;
 using support::Block;
 using support::Buffer;
-using support::BuildTest;
 using support::difference;
+using support::KernelTest;
 using support::make_key;
 using support::pattern;
 
@@ -86,7 +86,7 @@ Buffer fill(const RepeatedWindow& memory, unsigned first) {
   return text;
 }
 
-class LongGcm : public BuildTest {
+class LongGcm : public KernelTest {
  protected:
   const Buffer key_ = make_key(32, 31);
   const Buffer nonce_ = pattern(12, 200);
@@ -180,7 +180,7 @@ TEST_P(LongGcm, NonceOver2To29Bytes_GivesTheCounterOfTheStandard) {
 }
 
 // The table kernels would take hours.
-PARAES_FOR_BUILDS(LongGcm, [](const Kernel& row) { return row.timing != Timing::leaky; });
+PARAES_FOR_KERNELS(LongGcm, [](const Kernel& kernel) { return kernel.timing != Timing::leaky; });
 
 }  // namespace
 }  // namespace paraes

@@ -11,8 +11,8 @@
 #include "paraes/streams.hpp"
 #include "tests/limits/windows.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"
+#include "tests/support/kernels.hpp"
 
 namespace paraes {
 namespace {
@@ -20,8 +20,8 @@ namespace {
 using limits::RepeatedWindow;
 using limits::RepeatingSource;
 using support::Buffer;
-using support::BuildTest;
 using support::difference;
+using support::KernelTest;
 using support::make_key;
 using support::pattern;
 
@@ -105,7 +105,7 @@ void run(const Mode& mode, const Execution& execution, Bytes in, MutableBytes ou
                                        : xts.decrypt(mode.iv(), in, out);
 }
 
-class LongTexts : public BuildTest {};
+class LongTexts : public KernelTest {};
 
 TEST_P(LongTexts, CallsOver2To32Bytes_MatchOpenSsl) {
   const RepeatedWindow in(text_bytes);
@@ -124,7 +124,7 @@ TEST_P(LongTexts, CallsOver2To32Bytes_MatchOpenSsl) {
   }
 }
 
-PARAES_FOR_BUILDS(LongTexts, [](const Kernel& row) { return row.timing != Timing::leaky; });
+PARAES_FOR_KERNELS(LongTexts, [](const Kernel& kernel) { return kernel.timing != Timing::leaky; });
 
 // Keeps what came last at each place of a window.
 class WindowSink : public Sink {

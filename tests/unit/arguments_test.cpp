@@ -10,8 +10,8 @@
 #include "paraes/segments.hpp"
 #include "paraes/threads.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"
+#include "tests/support/kernels.hpp"
 #include "tests/support/message_of.hpp"
 #include "tests/support/operations.hpp"
 
@@ -202,7 +202,7 @@ TEST(Arguments, ThreadCountOutOfRange_IsRefused) {
   for (const int threads : {5, 4096}) EXPECT_EQ(Ecb(key16, {"", threads}).threads(), threads);
 }
 
-class CipherCalls : public support::BuildTest {};
+class CipherCalls : public support::KernelTest {};
 
 TEST_P(CipherCalls, BuffersOfDifferentSizes_AreRefused) {
   for (const support::Operation& operation : support::all_operations()) {
@@ -340,7 +340,7 @@ TEST_P(CipherCalls, MovedObject_ContinuesTheMessage) {
   Ctr second(std::move(first));
   second.process(Bytes(in).last(50), MutableBytes(out).last(50));
   EXPECT_EQ(difference(out, expected), "");
-  EXPECT_EQ(second.kernel(), row().name);
+  EXPECT_EQ(second.kernel(), kernel().name);
   Ctr third(key32, block, execution());
   third = std::move(second);
   third.seek(0);
@@ -348,7 +348,7 @@ TEST_P(CipherCalls, MovedObject_ContinuesTheMessage) {
   EXPECT_EQ(difference(out, expected), "");
 }
 
-PARAES_FOR_EVERY_BUILD(CipherCalls);
+PARAES_FOR_EVERY_KERNEL(CipherCalls);
 
 }  // namespace
 }  // namespace paraes

@@ -405,7 +405,7 @@ void count_call(Arguments...) {
 Kernel counting_kernel() {
   constexpr auto ordinary = &Calls::ordinary;
   constexpr auto nontemporal = &Calls::nontemporal;
-  Kernel row = *kernel_rows().back();
+  Kernel row = *kernel_table().back();
   row.ecb_encrypt = row.ecb_decrypt = count_call<ordinary>;
   row.cbc_decrypt = count_call<ordinary>;
   row.ctr = count_call<ordinary>;
@@ -483,7 +483,7 @@ TEST(NontemporalStores, AreWhatEveryModeUsesFromTheSizeOfTheCachesOn) {
 
 // A kernel that only counts whole messages, as a library's: nothing touches their bytes.
 Kernel library_kernel() {
-  Kernel row = *kernel_rows().back();
+  Kernel row = *kernel_table().back();
   row.gcm_encrypt = row.gcm_decrypt = nullptr;
   row.gcm_encrypt_nontemporal = row.gcm_decrypt_nontemporal = nullptr;
   row.gcm_seal = count_call<&Calls::ordinary>;

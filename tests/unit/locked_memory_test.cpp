@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "paraes/secret.hpp"
-#include "tests/support/builds.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/kernels.hpp"
 #include "tests/support/mappings.hpp"
 #include "tests/support/systems.hpp"
 

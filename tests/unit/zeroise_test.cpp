@@ -8,9 +8,9 @@
 #include "src/kernels/kernel.hpp"
 #include "src/modes/gcm.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"
 #include "tests/support/freed_memory.hpp"
+#include "tests/support/kernels.hpp"
 #include "tests/support/operations.hpp"
 
 namespace paraes {
@@ -27,8 +27,8 @@ void watch_for(Bytes key) {
   support::forget_needles();
   for (std::size_t at = 0; at + 16 <= key.size(); at += 16) add_needle(key.data() + at);
   const Kernel* reference = nullptr;
-  for (const Kernel* row : kernel_rows()) {
-    if (row->name == "reference") reference = row;
+  for (const Kernel* kernel : kernel_table()) {
+    if (kernel->name == "reference") reference = kernel;
   }
   ASSERT_NE(reference, nullptr);
   const std::size_t half = key.size() == 64 ? 32 : key.size();
@@ -50,7 +50,7 @@ TEST(FreedMemory, SearchFindsAKeyThatWasNotZeroed) {
   EXPECT_GE(blocks_freed, 2U);
 }
 
-class Zeroise : public support::BuildTest {};
+class Zeroise : public support::KernelTest {};
 
 TEST_P(Zeroise, DestroyedCipher_LeavesNoKeys) {
   for (const support::Operation& operation : support::all_operations()) {
@@ -86,7 +86,7 @@ TEST_P(Zeroise, MoveAssignment_LeavesNoKeysOfTheTarget) {
   EXPECT_EQ(needles_in_arena(), 0U);
 }
 
-PARAES_FOR_EVERY_BUILD(Zeroise);
+PARAES_FOR_EVERY_KERNEL(Zeroise);
 
 // Calls the destructor of an object in static memory, which stays readable.
 template <class Secret>

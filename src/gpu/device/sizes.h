@@ -5,7 +5,7 @@
 //   PARAES_BATCH                   how many of these are in flight at once
 //   PARAES_SINGLES                 how many single blocks, each under its own key, are in flight
 //
-// Each program's values are in src/gpu/programs/kernel_rows.cpp. These have defaults, which flags
+// Each program's values are in src/gpu/programs/gpu_kernels.cpp. These have defaults, which flags
 // may override:
 //
 //   PARAES_GROUP_THREADS           threads of a group, a multiple of 32

@@ -17,7 +17,7 @@ namespace {
 }
 
 Binary compile(Device& device, const ProgramVariant& variant) {
-  const std::string source = source_of(*variant.row);
+  const std::string source = source_of(*variant.kernel);
   try {
     return device.compile(source, options_of(variant));
   } catch (const Unavailable& error) {

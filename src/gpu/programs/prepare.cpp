@@ -13,7 +13,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/gpu/context.hpp"
-#include "src/gpu/programs/kernel_rows.hpp"
+#include "src/gpu/programs/gpu_kernels.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "src/gpu/programs/program_variant.hpp"
 #include "src/gpu/runtime/runtime.hpp"
@@ -70,14 +70,14 @@ void require_program_target(std::string_view target) {
 std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
                                           const std::string& folder,
                                           const ProgramFileOptions& options) {
-  const gpu::KernelRow& row = gpu::find_kernel_row(kernel);
+  const gpu::GpuKernel& found = gpu::find_gpu_kernel(kernel);
   DeviceInfo device;
   device.id = target;
   device.target = target;
   device.shared_bytes = shared_bytes_of(target);
   gpu::PoolOptions pool;
   gpu::apply(options.tuning, pool);
-  const gpu::ProgramVariant variant = gpu::variant_for(row, device, pool.variant);
+  const gpu::ProgramVariant variant = gpu::variant_for(found, device, pool.variant);
   const std::unique_ptr<gpu::Compiler> compiler = open_compiler(target);
   std::vector<gpu::ProgramVariant> variants = {variant};
   if (!variant.keys_in_memory) variants.push_back(gpu::for_many_keys(variant));
@@ -87,7 +87,7 @@ std::vector<std::string> prepare_programs(std::string_view kernel, std::string_v
   try {
     for (const gpu::ProgramVariant& built : variants) {
       const gpu::Binary binary =
-          compiler->compile(gpu::source_of(row), gpu::options_of(built), std::string(target));
+          compiler->compile(gpu::source_of(found), gpu::options_of(built), std::string(target));
       const std::string name = gpu::prepared_name(built, target);
       FileSink::Options sink;
       sink.mode = options.mode;

@@ -42,7 +42,7 @@ std::string for_file_name(std::string_view text) {
 }
 
 void add_program(Sha256& hash, const ProgramVariant& variant) {
-  hash.add_part(source_of(*variant.row));
+  hash.add_part(source_of(*variant.kernel));
   for (const std::string& option : options_of(variant)) hash.add_part(option);
 }
 
@@ -63,14 +63,14 @@ std::string cached_name(const ProgramVariant& variant, const DeviceInfo& device)
       .add_part(device.name)
       .add_part(device.target)
       .add_part(device.driver);
-  return std::string(variant.row->name) + "." + runtime_of(device) + "." +
+  return std::string(variant.kernel->name) + "." + runtime_of(device) + "." +
          for_file_name(device.target) + "." + hex(hash.digest()).substr(0, 32);
 }
 
 std::string prepared_name(const ProgramVariant& variant, std::string_view target) {
   Sha256 hash;
   add_program(hash, variant);
-  return std::string(variant.row->name) + "." + for_file_name(target) + "." +
+  return std::string(variant.kernel->name) + "." + for_file_name(target) + "." +
          hex(hash.digest()).substr(0, 32) + ".program";
 }
 

@@ -11,7 +11,7 @@
 namespace paraes::gpu {
 namespace {
 
-constexpr unsigned usual_group_threads = 256;  // of ghash; those of other entries are in the row
+constexpr unsigned usual_group_threads = 256;  // of ghash; those of other entries are in the kernel
 constexpr unsigned least_group_threads = 128;  // see sizes.h
 
 // The largest power of two up to `usual` that the device allows.
@@ -43,7 +43,7 @@ bool has_binary_products(std::string_view target) {
 
 }  // namespace
 
-ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device,
+ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
                            const VariantOptions& options) {
   const unsigned group_threads = options.group_threads;
   check_group_threads(group_threads);
@@ -52,17 +52,17 @@ ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device,
                       std::to_string(device.max_threads) + " threads in a group, not " +
                       std::to_string(group_threads));
   }
-  ProgramVariant variant{.row = &row,
+  ProgramVariant variant{.kernel = &kernel,
                          .group_threads = group_threads != 0
                                               ? group_threads
-                                              : group_threads_for(row.group_threads, device),
+                                              : group_threads_for(kernel.group_threads, device),
                          .full_groups = group_threads != 0,
                          .hash_threads = group_threads_for(usual_group_threads, device)};
   const bool cuda = device.target.rfind("sm_", 0) == 0;
-  variant.keys_in_memory = row.sliced_keys || !cuda;
+  variant.keys_in_memory = kernel.sliced_keys || !cuda;
   variant.compact = device.is_cpu || is_pocl(device);
   const auto fits = [&](std::uint32_t bytes) { return bytes <= device.shared_bytes; };
-  if (row.tables) {
+  if (kernel.tables) {
     // With two tables look-ups limit the speed, not arithmetic. Four would halve the groups that a
     // multiprocessor holds at once.
     variant.tables = 2;
@@ -70,25 +70,26 @@ ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device,
     if (options.tables != 0) variant.tables = options.tables;
   }
   // Else the compiler takes a few more registers than let three groups run at once.
-  variant.groups_per_unit = row.tables && cuda ? 3 : 0;
+  variant.groups_per_unit = kernel.tables && cuda ? 3 : 0;
   if (options.groups_per_unit != 0) variant.groups_per_unit = options.groups_per_unit;
   // Not yet measured on the older chips that could do it.
-  variant.tensor_hash = options.tensor_hash.value_or(row.tensor_hash && device.target == "sm_90");
+  variant.tensor_hash =
+      options.tensor_hash.value_or(kernel.tensor_hash && device.target == "sm_90");
   if (variant.tensor_hash && !has_binary_products(device.target)) {
     throw Unavailable(device.id + " (" + device.name +
                       ") has no binary matrix products, which are of CUDA, on chips of compute "
                       "capability 8.0 to 9.0");
   }
-  if (row.hash_tables) {
+  if (kernel.hash_tables) {
     // Eight have no bank conflicts, and each half of them has twice as many.
     variant.hash_copies = 8;
     while (variant.hash_copies > 1 && !fits(hash_shared_bytes(variant))) variant.hash_copies /= 2;
   }
   const std::uint32_t needed = std::max(mode_shared_bytes(variant), hash_shared_bytes(variant));
   if (!fits(needed)) {
-    throw Unavailable("the kernel " + std::string(row.name) + " needs " + std::to_string(needed) +
-                      " bytes of shared memory, and " + device.id + " (" + device.name + ") has " +
-                      std::to_string(device.shared_bytes));
+    throw Unavailable("the kernel " + std::string(kernel.name) + " needs " +
+                      std::to_string(needed) + " bytes of shared memory, and " + device.id + " (" +
+                      device.name + ") has " + std::to_string(device.shared_bytes));
   }
   return variant;
 }
@@ -101,11 +102,11 @@ ProgramVariant for_many_keys(const ProgramVariant& variant) {
 
 std::uint32_t mode_shared_bytes(const ProgramVariant& variant) {
   if (variant.tables != 0) return PARAES_TTABLE_SHARED_BYTES(variant.tables);
-  if (variant.row->name == "ttable-simple") return PARAES_TTABLE_SIMPLE_SHARED_BYTES;
-  if (variant.row->name == "reference-shared") {
+  if (variant.kernel->name == "ttable-simple") return PARAES_TTABLE_SIMPLE_SHARED_BYTES;
+  if (variant.kernel->name == "reference-shared") {
     return PARAES_REFERENCE_SHARED_SHARED_BYTES(variant.group_threads);
   }
-  if (variant.row->sliced_keys) return PARAES_BITSLICE_SHARED_BYTES(variant.group_threads);
+  if (variant.kernel->sliced_keys) return PARAES_BITSLICE_SHARED_BYTES(variant.group_threads);
   return 0;
 }
 
@@ -124,21 +125,21 @@ std::uint32_t hash_groups(const ProgramVariant& variant) {
 }
 
 std::size_t sliced_key_bytes(const ProgramVariant& variant) {
-  return variant.row->sliced_keys ? PARAES_SLICED_KEY_WORDS * sizeof(paraes_u32) : 0;
+  return variant.kernel->sliced_keys ? PARAES_SLICED_KEY_WORDS * sizeof(paraes_u32) : 0;
 }
 
 std::size_t hash_key_bytes(const ProgramVariant& variant) {
   return PARAES_HASH_KEY_WORDS(variant.hash_threads) * sizeof(paraes_u32);
 }
 
-std::string source_of(const KernelRow& row) {
+std::string source_of(const GpuKernel& kernel) {
   constexpr std::string_view before[] = {"dialect.h", "job.h", "sizes.h", "entry.h", "sbox.h"};
   constexpr std::string_view after[] = {"xts.cl",         "modes.cl",        "gf128.cl",
                                         "ghash_input.cl", "ghash_tensor.cl", "ghash_sums.cl",
                                         "ghash.cl",       "gcm_finish.cl",   "keys.cl"};
   std::vector<std::string_view> files(std::begin(before), std::end(before));
-  files.insert(files.end(), row.aes_files.begin(), row.aes_files.end());
-  files.insert(files.end(), row.counter_files.begin(), row.counter_files.end());
+  files.insert(files.end(), kernel.aes_files.begin(), kernel.aes_files.end());
+  files.insert(files.end(), kernel.counter_files.begin(), kernel.counter_files.end());
   files.insert(files.end(), std::begin(after), std::end(after));
   std::erase(files, "");
   std::string source;
@@ -154,14 +155,14 @@ std::string source_of(const KernelRow& row) {
 }
 
 std::vector<std::string> options_of(const ProgramVariant& variant) {
-  std::vector<std::string> options(variant.row->options.begin(), variant.row->options.end());
+  std::vector<std::string> options(variant.kernel->options.begin(), variant.kernel->options.end());
   std::erase(options, "");
   const auto define = [&](const char* name, unsigned value) {
     options.push_back(std::string("-DPARAES_") + name + "=" + std::to_string(value));
   };
-  define("BLOCKS_PER_THREAD", variant.row->blocks_per_thread);
-  define("BATCH", variant.row->batch);
-  define("SINGLES", variant.row->singles);
+  define("BLOCKS_PER_THREAD", variant.kernel->blocks_per_thread);
+  define("BATCH", variant.kernel->batch);
+  define("SINGLES", variant.kernel->singles);
   define("GROUP_THREADS", variant.group_threads);
   define("HASH_THREADS", variant.hash_threads);
   if (variant.tables != 0) define("TABLES", variant.tables);

@@ -10,19 +10,19 @@
 #include <vector>
 
 #include "paraes/devices.hpp"
-#include "src/gpu/programs/kernel_rows.hpp"
+#include "src/gpu/programs/gpu_kernels.hpp"
 #include "src/gpu/tiling.hpp"
 
 namespace paraes::gpu {
 
 struct ProgramVariant {
-  const KernelRow* row;
+  const GpuKernel* kernel;
   unsigned group_threads = 0;  // threads per group of all entries but those of GHASH
   // The caller has chosen that number: no launch of these entries has smaller groups.
   bool full_groups = false;
   // Threads per group of ghash, ghash_prepare, ghash_join and gcm_finish.
   unsigned hash_threads = 0;
-  unsigned tables = 0;  // round tables in shared memory: 1, 2 or 4; 0: KernelRow::tables is false
+  unsigned tables = 0;  // round tables in shared memory: 1, 2 or 4; 0: GpuKernel::tables is false
   unsigned hash_copies = 0;      // copies of the GHASH tables there; 0: there are no such tables
   unsigned groups_per_unit = 0;  // groups that must fit into a multiprocessor; 0: the usual number
   bool tensor_hash = false;      // GHASH of many messages by binary matrix products
@@ -35,7 +35,7 @@ struct ProgramVariant {
 // What a caller may choose of a variant; 0 and no value leave it open.
 struct VariantOptions {
   unsigned group_threads = 0;    // in all launches of the entries but those of GHASH
-  unsigned tables = 0;           // if the row has tables
+  unsigned tables = 0;           // if the kernel has tables
   unsigned groups_per_unit = 0;  // CUDA and HIP
   std::optional<bool> tensor_hash = std::nullopt;  // see GpuTuning
 
@@ -50,13 +50,13 @@ inline constexpr unsigned most_group_threads = 1024;
 // multiple of warp_threads up to most_group_threads. 0 stands for the kernel's own number.
 void check_group_threads(unsigned threads);
 
-// The variant of `row` for a device, for launches with one key. What `options` leave open: groups
-// are as large as the device allows, up to the row's number, and there are as many tables as suit
-// its shared memory. Only CUDA keeps arguments in constant memory; elsewhere, keys are always in
-// device memory. Throws InvalidArgument as check_group_threads(), and Unavailable if the device
-// allows too small groups, if the shared memory is too small for the groups or the tables, or if
-// the device has no binary matrix products.
-[[nodiscard]] ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device,
+// The variant of `kernel` for a device, for launches with one key. What `options` leave open:
+// groups are as large as the device allows, up to the kernel's number, and there are as many tables
+// as suit its shared memory. Only CUDA keeps arguments in constant memory; elsewhere, keys are
+// always in device memory. Throws InvalidArgument as check_group_threads(), and Unavailable if the
+// device allows too small groups, if the shared memory is too small for the groups or the tables,
+// or if the device has no binary matrix products.
+[[nodiscard]] ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
                                          const VariantOptions& options = {});
 
 // The variant for launches whose messages have different keys. It is `variant` itself if its keys
@@ -72,13 +72,13 @@ void check_group_threads(unsigned threads);
 // How many groups of ghash fit into a multiprocessor.
 [[nodiscard]] std::uint32_t hash_groups(const ProgramVariant& variant);
 
-// Device memory of one key, in bytes: for a sliced key (0 if the row does not slice keys), and for
-// the hash key that ghash_prepare computes.
+// Device memory of one key, in bytes: for a sliced key (0 if the kernel does not slice keys), and
+// for the hash key that ghash_prepare computes.
 [[nodiscard]] std::size_t sliced_key_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::size_t hash_key_bytes(const ProgramVariant& variant);
 
 // The files that all programs share, and between them those of the kernel.
-[[nodiscard]] std::string source_of(const KernelRow& row);
+[[nodiscard]] std::string source_of(const GpuKernel& kernel);
 [[nodiscard]] std::vector<std::string> options_of(const ProgramVariant& variant);
 
 }  // namespace paraes::gpu

@@ -26,7 +26,7 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-constinit const Kernel armv8_eor3_kernel = armv8_eor3::make_row(
+constinit const Kernel armv8_eor3_kernel = armv8_eor3::make_kernel(
     "armv8-eor3",
     CpuFeatureSet(CpuFeature::asimd, CpuFeature::aes, CpuFeature::pmull, CpuFeature::sha3),
     armv8::expand, armv8::cbc_encrypt);

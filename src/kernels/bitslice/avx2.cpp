@@ -67,7 +67,7 @@ PARAES_INLINE __m256i gather_halves(__m256i x) {
   return _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(order));
 }
 
-// As in the portable build. Blocks may be in any lane, as long as store_blocks undoes it.
+// As in the portable variant. Blocks may be in any lane, as long as store_blocks undoes it.
 PARAES_INLINE void load_blocks(Planes (&q)[8], const std::uint8_t* in) {
   PARAES_UNROLL
   for (int i = 0; i < 4; ++i) {
@@ -99,7 +99,7 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-constinit const Kernel bitslice_avx2_kernel = bitslice_avx2::make_row(
+constinit const Kernel bitslice_avx2_kernel = bitslice_avx2::make_kernel(
     "avx2", CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::avx, CpuFeature::avx2),
     bitslice::expand, ghash_portable_init, ghash_portable);
 

@@ -90,7 +90,7 @@ PARAES_INLINE __m512i gather_halves(__m512i x) {
   return _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(order));
 }
 
-// As in the portable build. Blocks may be in any lane, as long as store_blocks undoes it.
+// As in the portable variant. Blocks may be in any lane, as long as store_blocks undoes it.
 PARAES_INLINE void load_blocks(Planes (&q)[8], const std::uint8_t* in) {
   PARAES_UNROLL
   for (int i = 0; i < 4; ++i) {
@@ -127,7 +127,7 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-constinit const Kernel bitslice_avx512_kernel = bitslice_avx512::make_row(
+constinit const Kernel bitslice_avx512_kernel = bitslice_avx512::make_kernel(
     "avx512",
     CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::avx, CpuFeature::avx2,
                   CpuFeature::avx512f, CpuFeature::avx512bw, CpuFeature::avx512vbmi2),

@@ -92,7 +92,7 @@ void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) 
 
 namespace paraes {
 
-constinit const Kernel bitslice_neon_kernel = bitslice_neon::make_row(
+constinit const Kernel bitslice_neon_kernel = bitslice_neon::make_kernel(
     "neon", CpuFeatureSet(CpuFeature::asimd), bitslice_neon::expand, ghash_p8_init, ghash_p8);
 
 }  // namespace paraes

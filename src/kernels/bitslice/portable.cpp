@@ -126,7 +126,7 @@ void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std:
 
 namespace paraes {
 
-constinit const Kernel bitslice_kernel = bitslice::make_row(
+constinit const Kernel bitslice_kernel = bitslice::make_kernel(
     "portable", CpuFeatureSet(), bitslice::expand, ghash_portable_init, ghash_portable);
 
 }  // namespace paraes

@@ -133,6 +133,6 @@ void ghash(const GhashKey& key, std::uint8_t state[16], const std::uint8_t* data
 }  // namespace
 
 constinit const Kernel reference_kernel =
-    block_modes::make_row<encrypt_block, decrypt_block>("reference", expand, ghash_init, ghash);
+    block_modes::make_kernel<encrypt_block, decrypt_block>("reference", expand, ghash_init, ghash);
 
 }  // namespace paraes

@@ -84,7 +84,7 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-constinit const Kernel aesni_kernel = aesni::with_nontemporal_stores(aesni::make_row(
+constinit const Kernel aesni_kernel = aesni::with_nontemporal_stores(aesni::make_kernel(
     "aesni",
     CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq),
     aesni::expand, aesni::cbc_encrypt));

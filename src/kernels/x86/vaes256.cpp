@@ -147,7 +147,7 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-constinit const Kernel vaes256_kernel = vaes256::with_nontemporal_stores(vaes256::make_row(
+constinit const Kernel vaes256_kernel = vaes256::with_nontemporal_stores(vaes256::make_kernel(
     "vaes256",
     CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq,
                   CpuFeature::avx, CpuFeature::avx2, CpuFeature::vaes, CpuFeature::vpclmulqdq),

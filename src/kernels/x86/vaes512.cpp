@@ -154,7 +154,7 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-constinit const Kernel vaes512_kernel = vaes512::with_nontemporal_stores(vaes512::make_row(
+constinit const Kernel vaes512_kernel = vaes512::with_nontemporal_stores(vaes512::make_kernel(
     "vaes512",
     CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq,
                   CpuFeature::avx, CpuFeature::avx2, CpuFeature::vaes, CpuFeature::vpclmulqdq,

@@ -20,7 +20,7 @@
 #include "tests/ct/dudect/clock.hpp"
 #include "tests/ct/dudect/welch.hpp"
 #include "tests/ct/operations.hpp"
-#include "tests/support/builds.hpp"
+#include "tests/support/kernels.hpp"
 
 namespace paraes::dudect {
 namespace {
@@ -160,7 +160,7 @@ std::string text_of(std::span<const Outcome> outcomes) {
 }
 
 // Whether three runs find a leak. Prints t of each.
-bool leaks(const Operation& operation, std::size_t text_bytes, Secret secret, const Kernel& row,
+bool leaks(const Operation& operation, std::size_t text_bytes, Secret secret, const Kernel& kernel,
            Caches caches) {
   static ct::Secrets secrets;
   for (std::size_t i = 0; i < sizeof secrets.key; ++i) {
@@ -170,14 +170,14 @@ bool leaks(const Operation& operation, std::size_t text_bytes, Secret secret, co
     secrets.text[i] = static_cast<std::uint8_t>(i % 251);
   }
   secrets.forged_bits = 1;
-  const Work work = {row, key_bytes, text_bytes, secrets};
+  const Work work = {kernel, key_bytes, text_bytes, secrets};
   std::vector<Outcome> outcomes;
   for (unsigned run = 0; run < runs; ++run) {
     Random random(std::random_device{}());
     outcomes.push_back(farthest_t(measure(operation, secret, work, secrets, caches, random)));
   }
   constexpr const char* secret_names[] = {"key", "text", "place of the difference"};
-  support::report(support::build_name(row) + ", " + operation.name + ", " +
+  support::report(support::kernel_name(kernel) + ", " + operation.name + ", " +
                   secret_names[static_cast<int>(secret)] + ", " + std::to_string(text_bytes) +
                   " bytes, " + (caches == Caches::warm ? "warm" : "cold") + " caches: t" +
                   text_of(outcomes));
@@ -185,34 +185,36 @@ bool leaks(const Operation& operation, std::size_t text_bytes, Secret secret, co
 }
 
 // Tables are read at fewer addresses if the blocks are equal.
-bool equal_blocks_leak(const Kernel& row) {
-  return leaks(operation_named("ecb-encrypt"), 64, Secret::text, row, Caches::cold);
+bool equal_blocks_leak(const Kernel& kernel) {
+  return leaks(operation_named("ecb-encrypt"), 64, Secret::text, kernel, Caches::cold);
 }
 
-class LongTimes : public support::BuildTest {};
+class LongTimes : public support::KernelTest {};
 
 TEST_P(LongTimes, DoNotDependOnSecrets) {
   for (const Timed& timed : all) {
     const Operation& operation = operation_named(timed.operation);
     for (const Secret secret : timed.secrets) {
       for (const Caches caches : {Caches::warm, Caches::cold}) {
-        EXPECT_FALSE(leaks(operation, timed.text_bytes, secret, row(), caches)) << operation.name;
+        EXPECT_FALSE(leaks(operation, timed.text_bytes, secret, kernel(), caches))
+            << operation.name;
       }
     }
   }
-  EXPECT_FALSE(equal_blocks_leak(row()));
+  EXPECT_FALSE(equal_blocks_leak(kernel()));
 }
 
-PARAES_FOR_BUILDS(LongTimes, [](const Kernel& row) { return row.timing == Timing::constant; });
+PARAES_FOR_KERNELS(LongTimes,
+                   [](const Kernel& kernel) { return kernel.timing == Timing::constant; });
 
-class LongTimesOfTables : public support::BuildTest {};
+class LongTimesOfTables : public support::KernelTest {};
 
-TEST_P(LongTimesOfTables, DependOnTexts) { EXPECT_TRUE(equal_blocks_leak(row())); }
+TEST_P(LongTimesOfTables, DependOnTexts) { EXPECT_TRUE(equal_blocks_leak(kernel())); }
 
 // Not `reference`: its table has 256 bytes, so that every encryption reads all four lines of it. On
 // a Zen 4 that leaked nevertheless (|t| of 20 and more), on an Intel Xeon (Emerald Rapids) too
 // little to be found each time (1 to 5, and with ten times the calls 1 to 12).
-PARAES_FOR_BUILDS(LongTimesOfTables, [](const Kernel& row) { return row.name == "ttable"; });
+PARAES_FOR_KERNELS(LongTimesOfTables, [](const Kernel& kernel) { return kernel.name == "ttable"; });
 
 TEST(LongTimesOfAComparison, WithEarlyExitDependOnThePlace) {
   EXPECT_TRUE(leaks(early_exit, 0, Secret::place, find_kernel("auto"), Caches::warm));

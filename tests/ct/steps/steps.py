@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Shows that a kernel executes the same instructions and accesses the same addresses with any key.
 
-    steps.py ROW              checks a row of the kernel table that is marked constant; a table
-                              kernel is the control: the differences of its runs must be found
-    steps.py --covers ROW...  checks that these are all rows that are marked constant, and a control
-    steps.py --probes         checks that programs that leak on purpose are caught
+    steps.py KERNEL              checks a kernel that is marked constant; one with tables is the
+                                 control: the differences of its runs must be found
+    steps.py --covers KERNEL...  checks that these are all that are marked constant, and a control
+    steps.py --probes            checks that programs that leak on purpose are caught
 
 PARAES_STEPS names the program that is traced, PARAES_STEPS_TRACER the tracer, PARAES_ADDR2LINE the
 program addr2line. With PARAES_QEMU and PARAES_SYSROOT, QEMU runs the traced program, which is one
 for AArch64. PARAES_LONG=1 checks all operations with more sizes and keys. Keys and texts are
 random: --seed repeats those of another run.
 
-Every operation of a row runs in one process, again and again, on the same memory: under random
+Every operation of a kernel runs in one process, again and again, on the same memory: under random
 keys with the same text; under random keys with random texts; and where there are many keys, under
 keys and texts of zeros and of ones. Of the control, the second run has the key of the first one and
 must agree with it, and the third run must not.
@@ -64,10 +64,10 @@ ONE_SIZE = {
     "tag-compare": 16,
     "tag-compare-4": 16,
 }
-# Of these, one key size is enough. All others compute AES, and differ in a table kernel.
+# Of these, one key size is enough. All others compute AES, and differ in a table row.
 NOT_AES = {"ghash-key", "ghash", "gcm-join", "tag-compare", "tag-compare-4"}
-# The quick version checks all operations of the rows that no other test of constant time reaches,
-# if they are quick to trace, and of other rows these.
+# The quick version checks all operations of the kernels that no other test of constant time
+# reaches, if they are quick to trace, and of others these.
 FEW = {"ecb-encrypt", "gcm-seal", "tag-compare"}
 QUICK = {
     "vaes512": None,
@@ -82,7 +82,7 @@ class Failed(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    row: str
+    kernel: str
     operation: str
     key_bytes: int
     text_bytes: int
@@ -92,7 +92,7 @@ class Case:
 
     def __str__(self):
         bits = "" if self.operation in NOT_AES else f", AES-{8 * self.key_bytes}"
-        return f"{self.row}: {self.operation}{bits}, text of {self.text_bytes} bytes"
+        return f"{self.kernel}: {self.operation}{bits}, text of {self.text_bytes} bytes"
 
     def records(self, generator):
         """(key, text) of every run."""
@@ -153,7 +153,7 @@ class Tracer:
         records_file = self.folder / "records"
         records_file.write_bytes(b"".join(key + text for key, text in records))
         sizes = [str(case.key_bytes), str(case.text_bytes)]
-        program = [PROGRAM, "run", case.row, case.operation, *sizes]
+        program = [PROGRAM, "run", case.kernel, case.operation, *sizes]
         if QEMU is None:
             command = [TRACER, "native", records_file, *program]
         else:
@@ -235,11 +235,11 @@ class Tracer:
         return f"at {pathlib.Path(path).name}+{offset:#x}: {text}, in {symbol}"
 
 
-def text_sizes(row, operation):
+def text_sizes(kernel, operation):
     if operation in ONE_SIZE:
         return [ONE_SIZE[operation]]
-    sizes = SLICED_SIZES.get(row, SIZES if QEMU is None else EMULATED_SIZES)
-    if row in SLICED_SIZES and operation == "cbc-encrypt":
+    sizes = SLICED_SIZES.get(kernel, SIZES if QEMU is None else EMULATED_SIZES)
+    if kernel in SLICED_SIZES and operation == "cbc-encrypt":
         return SLICED_CBC_SIZES
     if operation.startswith("xts"):
         return [XTS_SIZES.get(size, size) for size in sizes]
@@ -254,44 +254,44 @@ def key_sizes(operation):
     return [16, 32] if operation.startswith("xts") else [16, 24, 32]
 
 
-def is_quick(row, operation):
-    if QEMU is None and row in QUICK:
-        return QUICK[row] is None or operation in QUICK[row]
+def is_quick(kernel, operation):
+    if QEMU is None and kernel in QUICK:
+        return QUICK[kernel] is None or operation in QUICK[kernel]
     # A hash takes thousands of instructions.
-    slow = QEMU is not None and row in SLICED_SIZES
+    slow = QEMU is not None and kernel in SLICED_SIZES
     return operation in FEW and not (slow and operation.startswith("gcm"))
 
 
-def quick_cases(row, operations):
+def quick_cases(kernel, operations):
     """One key size and one text size of each operation, under two keys with a text each."""
-    slow = row in SLICED_SIZES or QEMU is not None
+    slow = kernel in SLICED_SIZES or QEMU is not None
     for number, operation in enumerate(operations):
-        if is_quick(row, operation):
-            sizes, keys = text_sizes(row, operation), key_sizes(operation)
+        if is_quick(kernel, operation):
+            sizes, keys = text_sizes(kernel, operation), key_sizes(operation)
             size = min(sizes) if slow else sizes[number % len(sizes)]
-            yield Case(row, operation, keys[number % len(keys)], size, 1, 1)
+            yield Case(kernel, operation, keys[number % len(keys)], size, 1, 1)
 
 
-def long_cases(row, operations):
+def long_cases(kernel, operations):
     """One size of each operation under many keys, and the other sizes under few."""
-    many = 5 if row in UNDER_VALGRIND else 20
-    slow = row in SLICED_SIZES or QEMU is not None
+    many = 5 if kernel in UNDER_VALGRIND else 20
+    slow = kernel in SLICED_SIZES or QEMU is not None
     for number, operation in enumerate(operations):
-        sizes, keys = text_sizes(row, operation), key_sizes(operation)
+        sizes, keys = text_sizes(kernel, operation), key_sizes(operation)
         for place, key_bytes in enumerate(keys):
             few = slow and place != number % len(keys) and operation != "expand"
-            yield Case(row, operation, key_bytes, sizes[0], 1 if few else many, 1 if slow else 3)
+            yield Case(kernel, operation, key_bytes, sizes[0], 1 if few else many, 1 if slow else 3)
         for place, size in enumerate(sizes[1:]):
-            yield Case(row, operation, keys[place % len(keys)], size, 1 if slow else 3, 1)
+            yield Case(kernel, operation, keys[place % len(keys)], size, 1 if slow else 3, 1)
 
 
-def control_cases(row, operations):
+def control_cases(kernel, operations):
     for number, operation in enumerate(operations):
         if operation in NOT_AES or not (LONG or operation == "ecb-encrypt"):
             continue
         keys = key_sizes(operation)
-        size = min(text_sizes(row, operation)[0], CONTROL_SIZE)
-        yield Case(row, operation, keys[number % len(keys)], size, 2, 0, control=True)
+        size = min(text_sizes(kernel, operation)[0], CONTROL_SIZE)
+        yield Case(kernel, operation, keys[number % len(keys)], size, 2, 0, control=True)
 
 
 def check_two_processes(tracer, case, records):
@@ -319,20 +319,20 @@ def fail(text):
     return 1
 
 
-def check_row(row, only, seed, folder):
+def check_kernel(kernel, only, seed, folder):
     timings = {
         name: (timing, reason)
-        for name, timing, reason in (line.split("\t") for line in listed("rows"))
+        for name, timing, reason in (line.split("\t") for line in listed("kernels"))
     }
-    timing, reason = timings[row]
+    timing, reason = timings[kernel]
     if reason:
-        print(f"skipped: kernel {row} cannot run: {reason}")
+        print(f"skipped: kernel {kernel} cannot run: {reason}")
         return SKIPPED
     control = timing != "constant"
     tracer, totals, failures = Tracer(folder), Totals(), 0
     cases = control_cases if control else long_cases if LONG else quick_cases
-    operations = [name for name in listed("operations", row) if re.search(only, name)]
-    for number, case in enumerate(cases(row, operations)):
+    operations = [name for name in listed("operations", kernel) if re.search(only, name)]
+    for number, case in enumerate(cases(kernel, operations)):
         records = case.records(random.Random(f"{seed} {case}"))
         if number == 0:
             check_two_processes(tracer, case, records)
@@ -353,11 +353,11 @@ def check_row(row, only, seed, folder):
         else:
             failures += fail(tracer.describe(case, records, result))
     if failures:
-        print(f"{row}: {failures} cases failed (seed {seed})")
+        print(f"{kernel}: {failures} cases failed (seed {seed})")
         return 1
     verb = "differ, as they must" if control else "agree"
     print(
-        f"{row}: {len(totals.operations)} operations, {totals.cases} cases that {verb}"
+        f"{kernel}: {len(totals.operations)} operations, {totals.cases} cases that {verb}"
         + ("" if control else f"; {totals.runs} runs, {totals.steps} instructions")
         + f" (seed {seed})"
     )
@@ -390,19 +390,19 @@ def check_probes(folder):
     return 0
 
 
-def check_coverage(rows):
-    timings = dict(line.split("\t")[:2] for line in listed("rows"))
+def check_coverage(kernels):
+    timings = dict(line.split("\t")[:2] for line in listed("kernels"))
     missing = [
-        name for name, timing in timings.items() if timing == "constant" and name not in rows
+        name for name, timing in timings.items() if timing == "constant" and name not in kernels
     ]
-    if missing or "leaky" not in [timings.get(row) for row in rows]:
+    if missing or "leaky" not in [timings.get(kernel) for kernel in kernels]:
         raise Failed(f"no test of {missing or 'a table kernel'}")
-    unknown = [row for row in rows if row not in timings]
+    unknown = [kernel for kernel in kernels if kernel not in timings]
     if unknown:
-        raise Failed(f"there is no row {unknown}")
+        raise Failed(f"there is no kernel {unknown}")
     print(
-        f"{len(rows)} rows have tests; not constant and not controls: "
-        f"{[name for name in timings if name not in rows]}"
+        f"{len(kernels)} kernels have tests; not constant and not controls: "
+        f"{[name for name in timings if name not in kernels]}"
     )
     return 0
 
@@ -420,22 +420,22 @@ def main():
         help="only the operations with this regular expression in their names",
     )
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
-    parser.add_argument("rows", nargs="*", metavar="ROW")
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     arguments = parser.parse_args()
-    if len(arguments.rows) != 1 and not arguments.probes and not arguments.covers:
-        parser.error("name one row")
+    if len(arguments.kernels) != 1 and not arguments.probes and not arguments.covers:
+        parser.error("name one kernel")
     if QEMU is not None and not pathlib.Path(QEMU).is_file():
         print("skipped: qemu-aarch64-static is missing")
         return SKIPPED
     if not pathlib.Path(TRACER).is_file():
         raise Failed(f"there is no {TRACER}: build paraes_steps_tracer with the preset release")
     if arguments.covers:
-        return check_coverage(arguments.rows)
+        return check_coverage(arguments.kernels)
     # A short path, because that of a socket has a limit.
     with tempfile.TemporaryDirectory(prefix="steps-", dir="/tmp") as folder:
         if arguments.probes:
             return check_probes(folder)
-        return check_row(arguments.rows[0], arguments.only, arguments.seed, folder)
+        return check_kernel(arguments.kernels[0], arguments.only, arguments.seed, folder)
 
 
 if __name__ == "__main__":

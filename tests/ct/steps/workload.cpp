@@ -1,9 +1,9 @@
-// The program that is traced: runs one operation of one row of the kernel table, once for each
+// The program that is traced: runs one operation of one kernel, once for each
 // record on standard input, which has 64 bytes of key and then the text.
 //
-//   paraes_steps rows               lists rows: name, constant|leaky|library, why not
-//   paraes_steps operations ROW     lists the operations of a row
-//   paraes_steps run ROW|probes OPERATION KEY-BYTES TEXT-BYTES
+//   paraes_steps kernels            lists kernels: name, constant|leaky|library, why not
+//   paraes_steps operations KERNEL  lists the operations of a kernel
+//   paraes_steps run KERNEL|probes OPERATION KEY-BYTES TEXT-BYTES
 #include <unistd.h>
 
 #include <charconv>
@@ -13,7 +13,7 @@
 
 #include "tests/ct/operations.hpp"
 #include "tests/ct/steps/mark.hpp"
-#include "tests/support/builds.hpp"
+#include "tests/support/kernels.hpp"
 
 namespace paraes::ct {
 namespace {
@@ -35,43 +35,43 @@ const char* timing_name(Timing timing) {
   return timing == Timing::leaky ? "leaky" : "library";
 }
 
-int list_rows() {
-  for (const Kernel* row : support::all_builds()) {
-    std::cout << support::build_name(*row) << '\t' << timing_name(row->timing) << '\t'
-              << support::why_unavailable(*row) << '\n';
+int list_kernels() {
+  for (const Kernel* kernel : support::compiled_kernels()) {
+    std::cout << support::kernel_name(*kernel) << '\t' << timing_name(kernel->timing) << '\t'
+              << support::why_unavailable(*kernel) << '\n';
   }
   return 0;
 }
 
-// Operations, and the row that runs them.
+// Operations, and the kernel that runs them.
 struct Subject {
-  const Kernel& row;
+  const Kernel& kernel;
   std::span<const Operation> operations;
 };
 
 Subject subject_named(std::string_view name) {
-  const auto builds = support::all_builds();
-  if (name == "probes") return {*builds.front(), probes()};
-  for (const Kernel* row : builds) {
-    if (support::build_name(*row) != name) continue;
-    if (!support::why_unavailable(*row).empty()) fail("this row cannot run here");
-    return {*row, operations()};
+  const auto all = support::compiled_kernels();
+  if (name == "probes") return {*all.front(), probes()};
+  for (const Kernel* kernel : all) {
+    if (support::kernel_name(*kernel) != name) continue;
+    if (!support::why_unavailable(*kernel).empty()) fail("this kernel cannot run here");
+    return {*kernel, operations()};
   }
-  fail("there is no such row");
+  fail("there is no such kernel");
 }
 
 int list_operations(const Subject& subject) {
   for (const Operation& operation : subject.operations) {
-    if (operation.exists(subject.row)) std::cout << operation.name << '\n';
+    if (operation.exists(subject.kernel)) std::cout << operation.name << '\n';
   }
   return 0;
 }
 
 const Operation& operation_named(const Subject& subject, std::string_view name) {
   for (const Operation& operation : subject.operations) {
-    if (operation.name == name && operation.exists(subject.row)) return operation;
+    if (operation.name == name && operation.exists(subject.kernel)) return operation;
   }
-  fail("this row has no such operation");
+  fail("this kernel has no such operation");
 }
 
 // Reads exactly `bytes` bytes. Returns false at the end of the input.
@@ -91,7 +91,7 @@ int run(const Subject& subject, std::string_view name, unsigned key_bytes, unsig
   const Operation& operation = operation_named(subject, name);
   if (text_bytes > max_text_bytes) fail("the text is too long");
   static Secrets secrets;
-  const Work work = {subject.row, key_bytes, text_bytes, secrets};
+  const Work work = {subject.kernel, key_bytes, text_bytes, secrets};
   while (read_all(secrets.key, sizeof secrets.key)) {
     if (text_bytes != 0 && !read_all(secrets.text, text_bytes)) fail("no text");
     secrets.forged_byte = secrets.key[1];
@@ -111,7 +111,7 @@ int run(const Subject& subject, std::string_view name, unsigned key_bytes, unsig
 int main(int count, char** arguments) {
   using namespace paraes::ct;
   const std::string_view verb = count > 1 ? arguments[1] : "";
-  if (verb == "rows" && count == 2) return list_rows();
+  if (verb == "kernels" && count == 2) return list_kernels();
   if (verb == "operations" && count == 3) return list_operations(subject_named(arguments[2]));
   if (verb == "run" && count == 6) {
     return run(subject_named(arguments[2]), arguments[3], number(arguments[4]),

@@ -1,4 +1,4 @@
-// The table of GPU kernels: one row for each, with the sources and flags of its program.
+// The table of GPU kernels, each with the sources and flags of its program.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace paraes::gpu {
 
-struct KernelRow {
+struct GpuKernel {
   std::string_view name;  // as in Execution::kernel
   Timing timing;
   std::array<std::string_view, 2> aes_files;      // its own in src/gpu/device: see source_of()
@@ -26,12 +26,12 @@ struct KernelRow {
 };
 
 // Every GPU kernel, fastest first.
-[[nodiscard]] std::span<const KernelRow> kernel_rows();
-[[nodiscard]] const KernelRow& fastest_kernel_row();
-[[nodiscard]] const KernelRow& fastest_constant_kernel_row();
+[[nodiscard]] std::span<const GpuKernel> gpu_kernel_table();
+[[nodiscard]] const GpuKernel& fastest_kernel();
+[[nodiscard]] const GpuKernel& fastest_constant_time_kernel();
 
 // Throws UnknownKernel if no GPU kernel has this name. `source`: the environment variable that
 // names it, or empty.
-[[nodiscard]] const KernelRow& find_kernel_row(std::string_view name, std::string_view source = {});
+[[nodiscard]] const GpuKernel& find_gpu_kernel(std::string_view name, std::string_view source = {});
 
 }  // namespace paraes::gpu

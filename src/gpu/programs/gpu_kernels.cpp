@@ -1,4 +1,4 @@
-#include "src/gpu/programs/kernel_rows.hpp"
+#include "src/gpu/programs/gpu_kernels.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -9,7 +9,7 @@
 namespace paraes::gpu {
 namespace {
 
-constexpr KernelRow rows[] = {
+constexpr GpuKernel kernels[] = {
     {.name = "ttable",
      .timing = Timing::leaky,
      .aes_files = {"aes_reference.cl", "aes_ttable.cl"},
@@ -50,22 +50,22 @@ constexpr KernelRow rows[] = {
 
 }  // namespace
 
-std::span<const KernelRow> kernel_rows() { return rows; }
+std::span<const GpuKernel> gpu_kernel_table() { return kernels; }
 
-const KernelRow& fastest_kernel_row() { return rows[0]; }
+const GpuKernel& fastest_kernel() { return kernels[0]; }
 
-const KernelRow& fastest_constant_kernel_row() {
-  return *std::find_if(std::begin(rows), std::end(rows),
-                       [](const KernelRow& row) { return row.timing == Timing::constant; });
+const GpuKernel& fastest_constant_time_kernel() {
+  return *std::find_if(std::begin(kernels), std::end(kernels),
+                       [](const GpuKernel& kernel) { return kernel.timing == Timing::constant; });
 }
 
-const KernelRow& find_kernel_row(std::string_view name, std::string_view source) {
+const GpuKernel& find_gpu_kernel(std::string_view name, std::string_view source) {
   std::string text(source);
   if (!source.empty()) text += ": ";
   text.append("there is no GPU kernel '").append(name).append("'; the GPU kernels are auto");
-  for (const KernelRow& row : rows) {
-    if (row.name == name) return row;
-    text.append(", ").append(row.name);
+  for (const GpuKernel& kernel : kernels) {
+    if (kernel.name == name) return kernel;
+    text.append(", ").append(kernel.name);
   }
   throw UnknownKernel(text, std::string(name), std::string(source));
 }

@@ -1,4 +1,4 @@
-#include "tests/support/builds.hpp"
+#include "tests/support/kernels.hpp"
 
 #include <cstdio>
 
@@ -6,31 +6,31 @@
 
 namespace paraes::support {
 
-std::vector<Build> all_builds() {
-  const auto rows = kernel_rows();
-  return {rows.begin(), rows.end()};
+std::vector<const Kernel*> compiled_kernels() {
+  const auto table = kernel_table();
+  return {table.begin(), table.end()};
 }
 
-std::vector<Build> builds_where(const std::function<bool(const Kernel&)>& condition) {
-  std::vector<Build> builds;
-  for (const Build row : all_builds()) {
-    if (condition(*row)) builds.push_back(row);
+std::vector<const Kernel*> kernels_where(const std::function<bool(const Kernel&)>& condition) {
+  std::vector<const Kernel*> found;
+  for (const Kernel* kernel : compiled_kernels()) {
+    if (condition(*kernel)) found.push_back(kernel);
   }
-  return builds;
+  return found;
 }
 
-std::string build_name(const Kernel& row) {
-  std::string name(row.name);
-  if (!row.variant.empty()) name.append("_").append(row.variant);
+std::string kernel_name(const Kernel& kernel) {
+  std::string name(kernel.name);
+  if (!kernel.variant.empty()) name.append("_").append(kernel.variant);
   for (char& c : name) {
     if (c == '-' || c == '.') c = '_';  // GoogleTest takes letters, digits and underscores only
   }
   return name;
 }
 
-std::string why_unavailable(const Kernel& row) {
+std::string why_unavailable(const Kernel& kernel) {
   CpuFeatureSet missing;
-  missing.bits = row.needs.bits & ~usable_cpu_features().bits;
+  missing.bits = kernel.needs.bits & ~usable_cpu_features().bits;
   if (missing.bits == 0) return {};
   std::string text = "this machine lacks";
   for (const std::string_view name : cpu_feature_names(missing)) text.append(" ").append(name);
@@ -46,15 +46,15 @@ std::string mask_text(CpuFeatureSet hidden) {
   return text;
 }
 
-std::string mask_for(const Kernel& row) {
+std::string mask_for(const Kernel& kernel) {
   const CpuFeatureSet detected = detected_cpu_features();
   CpuFeatureSet hidden;
   hidden.bits = detected.bits & ~usable_cpu_features().bits;
   // Every feature comes after those that it depends on. So, from the last to the first, each can be
-  // hidden unless the row needs it or a feature that stays visible depends on it.
+  // hidden unless the kernel needs it or a feature that stays visible depends on it.
   for (unsigned i = cpu_feature_count; i-- > 0;) {
     const auto feature = static_cast<CpuFeature>(i);
-    if (!detected.has(feature) || row.needs.has(feature)) continue;
+    if (!detected.has(feature) || kernel.needs.has(feature)) continue;
     CpuFeatureSet more = hidden;
     more.add(feature);
     try {
@@ -67,13 +67,13 @@ std::string mask_for(const Kernel& row) {
   return mask_text(hidden);
 }
 
-void BuildTest::SetUp() {
-  if (const std::string reason = why_unavailable(row()); !reason.empty()) {
-    GTEST_SKIP() << "kernel " << build_name(row()) << " cannot run: " << reason;
+void KernelTest::SetUp() {
+  if (const std::string reason = why_unavailable(kernel()); !reason.empty()) {
+    GTEST_SKIP() << "kernel " << kernel_name(kernel()) << " cannot run: " << reason;
   }
-  mask_.emplace("PARAES_CPU_MASK", mask_for(row()));
-  ASSERT_EQ(&find_kernel(row().name), &row())
-      << "the mask " << mask_for(row()) << " does not select this build";
+  mask_.emplace("PARAES_CPU_MASK", mask_for(kernel()));
+  ASSERT_EQ(&find_kernel(kernel().name), &kernel())
+      << "the mask " << mask_for(kernel()) << " does not select it";
 }
 
 void report(const std::string& line) {

@@ -1,4 +1,4 @@
-// The functions of each row of the kernel table, called directly. kernel.hpp documents what they
+// The functions of each kernel of the kernel table, called directly. kernel.hpp documents what they
 // must do.
 
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 
 #include "src/core/counter.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"
 #include "tests/support/hex.hpp"
+#include "tests/support/kernels.hpp"
 #include "tests/support/spec.hpp"
 #include "tests/support/vector_state.hpp"
 
@@ -46,17 +46,17 @@ GcmMessage message_of(Bytes nonce, Bytes aad, Bytes in, std::uint8_t* out, std::
           out,          in.size(),    tag,        expected_tag.data(), expected_tag.size()};
 }
 
-class KernelFunctions : public support::BuildTest {
+class KernelFunctions : public support::KernelTest {
  protected:
   void SetUp() override {
-    support::BuildTest::SetUp();
+    support::KernelTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     expand(make_key(32));
   }
 
   void expand(const Buffer& key) {
     key_ = key;
-    row().expand(schedule_, key.data(), static_cast<unsigned>(key.size()));
+    kernel().expand(schedule_, key.data(), static_cast<unsigned>(key.size()));
   }
 
   KeySchedule schedule_;
@@ -64,7 +64,7 @@ class KernelFunctions : public support::BuildTest {
   const Buffer in_ = pattern(16 * max_blocks);
 };
 
-// Functions that not every row has. Where one is missing, src/modes composes it from others.
+// Functions that not every kernel has. Where one is missing, src/modes composes it from others.
 class KernelXts : public KernelFunctions {};
 class XtsTweaks : public KernelFunctions {};
 class FusedGcm : public KernelFunctions {};
@@ -79,7 +79,7 @@ class WholeMessageGcm : public KernelFunctions {
   void use_key(std::size_t key_bytes) {
     expand(make_key(key_bytes));
     const Block h = block_of(support::evp_ecb(Direction::encrypt, key_, Buffer(16)));
-    row().ghash_init(hash_, h.data());
+    kernel().ghash_init(hash_, h.data());
     std::copy(h.begin(), h.end(), hash_.h);
   }
 
@@ -95,11 +95,11 @@ class WholeMessageGcm : public KernelFunctions {
       const GcmMessage message =
           message_of(nonce, aad, {source.data(), bytes}, out, tag.data(), expected.tag);
       source.fill(plain);
-      row().gcm_seal(schedule_, hash_, message);
+      kernel().gcm_seal(schedule_, hash_, message);
       ASSERT_EQ(difference({out, bytes}, expected.text), "");
       ASSERT_EQ(tag, expected.tag);
       source.fill(expected.text);
-      ASSERT_TRUE(row().gcm_open(schedule_, hash_, message));
+      ASSERT_TRUE(kernel().gcm_open(schedule_, hash_, message));
       ASSERT_EQ(difference({out, bytes}, plain), "");
       ASSERT_TRUE(source.margins_intact() && target.margins_intact()) << "wrote outside the output";
     }
@@ -108,7 +108,7 @@ class WholeMessageGcm : public KernelFunctions {
   GhashKey hash_;
 };
 
-class ManyMessagesGcm : public support::BuildTest {
+class ManyMessagesGcm : public support::KernelTest {
  protected:
   struct Key {
     Buffer bytes;
@@ -117,14 +117,14 @@ class ManyMessagesGcm : public support::BuildTest {
   };
 
   void SetUp() override {
-    support::BuildTest::SetUp();
+    support::KernelTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     for (std::size_t k = 0; k < keys_.size(); ++k) {
       Key& key = keys_[k];
       key.bytes = make_key(k % 3 == 0 ? 16 : k % 3 == 1 ? 32 : 24, static_cast<unsigned>(k));
-      row().expand(key.schedule, key.bytes.data(), static_cast<unsigned>(key.bytes.size()));
+      kernel().expand(key.schedule, key.bytes.data(), static_cast<unsigned>(key.bytes.size()));
       const Block h = block_of(support::evp_ecb(Direction::encrypt, key.bytes, Buffer(16)));
-      row().ghash_init(key.hash, h.data());
+      kernel().ghash_init(key.hash, h.data());
     }
   }
 
@@ -154,7 +154,7 @@ class ManyMessagesGcm : public support::BuildTest {
                                plain.back()->span(), sealed.back()->data(), tag, {tag, 16});
     }
     EXPECT_FALSE(
-        support::leaves_upper_halves_in_use([&] { row().gcm_seal_many(jobs.data(), count); }));
+        support::leaves_upper_halves_in_use([&] { kernel().gcm_seal_many(jobs.data(), count); }));
     for (std::size_t i = 0; i < count; ++i) {
       const Bytes out = sealed[i]->span();
       ASSERT_EQ(difference(out.first(sizes[i]), expected[i].text), "") << "message " << i;
@@ -168,7 +168,7 @@ class ManyMessagesGcm : public support::BuildTest {
         sealed[i]->span()[sizes[i] + i % 16] ^= static_cast<std::uint8_t>(1U << (i % 8));
       }
       EXPECT_FALSE(
-          support::leaves_upper_halves_in_use([&] { row().gcm_open_many(jobs.data(), count); }));
+          support::leaves_upper_halves_in_use([&] { kernel().gcm_open_many(jobs.data(), count); }));
       for (std::size_t i = 0; i < count; ++i) {
         ASSERT_EQ(jobs[i].intact, !damaged || i % 3 != 0) << "message " << i;
         ASSERT_EQ(difference(plain[i]->span(), pattern(sizes[i], static_cast<unsigned>(3 * i))),
@@ -194,14 +194,14 @@ TEST_P(KernelFunctions, KeyExpansion_MatchesFips197) {
   for (const auto& c : cases) {
     const Buffer key = support::from_hex(c.key);
     KeySchedule schedule;
-    row().expand(schedule, key.data(), static_cast<unsigned>(key.size()));
+    kernel().expand(schedule, key.data(), static_cast<unsigned>(key.size()));
     ASSERT_EQ(schedule.key_bytes, key.size());
     ASSERT_EQ(schedule.rounds, key.size() / 4 + 6);
     const unsigned rounds = schedule.rounds;
     if (all_zero(schedule.encrypt, sizeof schedule.encrypt)) {
       // This kernel stores its round keys in another form, so the test compares a result.
       Buffer out(16);
-      row().ecb_encrypt(schedule, in_.data(), out.data(), 1);
+      kernel().ecb_encrypt(schedule, in_.data(), out.data(), 1);
       ASSERT_EQ(out, support::evp_ecb(Direction::encrypt, key, Bytes(in_).first(16)));
       continue;
     }
@@ -221,9 +221,9 @@ TEST_P(KernelFunctions, KeyExpansion_ReplacesAnEarlierKey) {
     expand(make_key(bytes, static_cast<unsigned>(bytes) + 40));
     const Buffer cipher = support::evp_ecb(Direction::encrypt, key_, Bytes(in_).first(160));
     Buffer out(160);
-    row().ecb_encrypt(schedule_, in_.data(), out.data(), 10);
+    kernel().ecb_encrypt(schedule_, in_.data(), out.data(), 10);
     ASSERT_EQ(difference(out, cipher), "");
-    row().ecb_decrypt(schedule_, out.data(), out.data(), 10);
+    kernel().ecb_decrypt(schedule_, out.data(), out.data(), 10);
     ASSERT_EQ(difference(out, Bytes(in_).first(160)), "");
   }
 }
@@ -239,9 +239,9 @@ TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
     bool in_place;
     const char* name;
   };
-  std::vector<XtsForm> forms = {{row().xts_encrypt, row().xts_decrypt, true, ""}};
-  if (row().xts_encrypt_nontemporal != nullptr) {
-    forms.push_back({row().xts_encrypt_nontemporal, row().xts_decrypt_nontemporal, false,
+  std::vector<XtsForm> forms = {{kernel().xts_encrypt, kernel().xts_decrypt, true, ""}};
+  if (kernel().xts_encrypt_nontemporal != nullptr) {
+    forms.push_back({kernel().xts_encrypt_nontemporal, kernel().xts_decrypt_nontemporal, false,
                      ", non-temporal stores"});
   }
   for (std::size_t blocks : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 64, 65, 256}) {
@@ -323,7 +323,7 @@ TEST_P(XtsTweaks, MatchEcbOfConsecutiveNumbersAndKeepToTheirRoom) {
         PlacedBuffer number(16, units % 16);
         PlacedBuffer tweaks(16 * (units == 1 ? 1 : groups * xts_tweak_group), units % 7);
         number.fill(first);
-        row().xts_tweaks(schedule_, number.data(), tweaks.data(), units);
+        kernel().xts_tweaks(schedule_, number.data(), tweaks.data(), units);
         ASSERT_EQ(difference(tweaks.span().first(16 * units),
                              support::evp_ecb(Direction::encrypt, key_, numbers)),
                   "")
@@ -340,14 +340,14 @@ TEST_P(KernelFunctions, Ghash_MatchesSp80038dForEveryBlockCount) {
                         Block{}, block_of(Buffer(16, 0xff))};
   for (const Block& h : keys) {
     GhashKey key;
-    row().ghash_init(key, h.data());
+    kernel().ghash_init(key, h.data());
     Block expected = block_of(pattern(16, 9));
     const Block start = expected;
     for (std::size_t blocks = 0; blocks <= 300; ++blocks) {
       Block state = start;
       PlacedBuffer data(16 * blocks, blocks);
       data.fill(Bytes(in_).first(16 * blocks));
-      row().ghash(key, state.data(), data.data(), blocks);
+      kernel().ghash(key, state.data(), data.data(), blocks);
       ASSERT_EQ(support::to_hex(state), support::to_hex(expected)) << blocks << " blocks";
       expected = spec_ghash(h, expected, Bytes(in_).subspan(16 * blocks, 16));
     }
@@ -357,12 +357,12 @@ TEST_P(KernelFunctions, Ghash_MatchesSp80038dForEveryBlockCount) {
 TEST_P(KernelFunctions, Ghash_InSeveralCallsMatchesSp80038d) {
   const Block h = block_of(make_key(16, 62));
   GhashKey key;
-  row().ghash_init(key, h.data());
+  kernel().ghash_init(key, h.data());
   const Block expected = spec_ghash(h, Block{}, in_);
   for (const std::size_t step : {1, 2, 3, 7, 8, 31, 32, 33, 100, 500}) {
     Block state{};
     for (std::size_t at = 0; at < max_blocks; at += step) {
-      row().ghash(key, state.data(), in_.data() + 16 * at, std::min(step, max_blocks - at));
+      kernel().ghash(key, state.data(), in_.data() + 16 * at, std::min(step, max_blocks - at));
     }
     ASSERT_EQ(support::to_hex(state), support::to_hex(expected)) << "in steps of " << step;
   }
@@ -387,7 +387,7 @@ TEST_P(FusedGcm, MatchesCtrAndGhashForEveryBlockCount) {
     expand(make_key(key_bytes, 70));
     const Block h = block_of(support::evp_ecb(Direction::encrypt, key_, Buffer(16)));
     GhashKey hash;
-    row().ghash_init(hash, h.data());
+    kernel().ghash_init(hash, h.data());
     std::copy(h.begin(), h.end(), hash.h);
     for (const std::uint32_t start :
          {2U, 0U, 0xffffff80U, 0xffffffffU, 0xffffff7fU, 31U, 34U, 0xffffff02U, 0xffffffe2U}) {
@@ -403,12 +403,14 @@ TEST_P(FusedGcm, MatchesCtrAndGhashForEveryBlockCount) {
         add_be32(expected_counter.data(), static_cast<std::uint32_t>(blocks));
         const std::size_t n = 16 * blocks;
         for (const bool in_place : {false, true}) {
-          for (const auto fused : {row().gcm_encrypt, row().gcm_decrypt,
-                                   row().gcm_encrypt_nontemporal, row().gcm_decrypt_nontemporal}) {
+          for (const auto fused :
+               {kernel().gcm_encrypt, kernel().gcm_decrypt, kernel().gcm_encrypt_nontemporal,
+                kernel().gcm_decrypt_nontemporal}) {
             const bool encrypting =
-                fused == row().gcm_encrypt || fused == row().gcm_encrypt_nontemporal;
+                fused == kernel().gcm_encrypt || fused == kernel().gcm_encrypt_nontemporal;
             if (fused == nullptr) continue;  // no non-temporal stores
-            if (in_place && fused != row().gcm_encrypt && fused != row().gcm_decrypt) continue;
+            if (in_place && fused != kernel().gcm_encrypt && fused != kernel().gcm_decrypt)
+              continue;
             const Bytes from = encrypting ? text.first(n) : Bytes(cipher).first(n);
             const Bytes to = encrypting ? Bytes(cipher).first(n) : text.first(n);
             PlacedBuffer in(n, blocks % 64);
@@ -470,7 +472,7 @@ TEST_P(WholeMessageGcm, WrapsTheCounterAfter32Bits) {
     std::copy(nonce.begin(), nonce.end(), hashed.begin());
     hashed[31] = 128;
     Block j0{};
-    row().ghash(hash_, j0.data(), hashed.data(), 2);
+    kernel().ghash(hash_, j0.data(), hashed.data(), 2);
     until_wrap = 0 - load_be32(j0.data() + 12);
   }
   for (const std::size_t blocks : {until_wrap - 1, until_wrap, until_wrap + 1, until_wrap + 70}) {
@@ -486,9 +488,9 @@ TEST_P(WholeMessageGcm, OpenChecksTagsOfEverySize) {
     for (std::size_t bit = 0; bit < 8 * tag_bytes; ++bit) {
       Buffer tag(sealed.tag.begin(), sealed.tag.begin() + static_cast<std::ptrdiff_t>(tag_bytes));
       const GcmMessage message = message_of(nonce, {}, sealed.text, out.data(), nullptr, tag);
-      ASSERT_TRUE(row().gcm_open(schedule_, hash_, message)) << tag_bytes;
+      ASSERT_TRUE(kernel().gcm_open(schedule_, hash_, message)) << tag_bytes;
       tag[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
-      ASSERT_FALSE(row().gcm_open(schedule_, hash_, message)) << tag_bytes << ", bit " << bit;
+      ASSERT_FALSE(kernel().gcm_open(schedule_, hash_, message)) << tag_bytes << ", bit " << bit;
     }
   }
 }
@@ -512,12 +514,14 @@ TEST_P(ManyMessagesGcm, MatchOpenSsl) {
   }
 }
 
-PARAES_FOR_EVERY_BUILD(KernelFunctions);
-PARAES_FOR_BUILDS(KernelXts, [](const Kernel& row) { return row.xts_encrypt != nullptr; });
-PARAES_FOR_BUILDS(XtsTweaks, [](const Kernel& row) { return row.xts_tweaks != nullptr; });
-PARAES_FOR_BUILDS(FusedGcm, [](const Kernel& row) { return row.gcm_encrypt != nullptr; });
-PARAES_FOR_BUILDS(WholeMessageGcm, [](const Kernel& row) { return row.gcm_seal != nullptr; });
-PARAES_FOR_BUILDS(ManyMessagesGcm, [](const Kernel& row) { return row.gcm_seal_many != nullptr; });
+PARAES_FOR_EVERY_KERNEL(KernelFunctions);
+PARAES_FOR_KERNELS(KernelXts, [](const Kernel& kernel) { return kernel.xts_encrypt != nullptr; });
+PARAES_FOR_KERNELS(XtsTweaks, [](const Kernel& kernel) { return kernel.xts_tweaks != nullptr; });
+PARAES_FOR_KERNELS(FusedGcm, [](const Kernel& kernel) { return kernel.gcm_encrypt != nullptr; });
+PARAES_FOR_KERNELS(WholeMessageGcm,
+                   [](const Kernel& kernel) { return kernel.gcm_seal != nullptr; });
+PARAES_FOR_KERNELS(ManyMessagesGcm,
+                   [](const Kernel& kernel) { return kernel.gcm_seal_many != nullptr; });
 #if !defined(__x86_64__) && !defined(__AARCH64EL__)
 // Only kernels with AES instructions have these functions.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(XtsTweaks);
