@@ -139,9 +139,9 @@ void DeviceMemoryCase::launch() {
       break;
     case Mode::gcm:
       if (encrypts) {
-        cipher_->seal(in, out(), list);
+        cipher_->gcm_encrypt(in, out(), list);
       } else {
-        static_cast<void>(cipher_->open(in, out(), list));
+        static_cast<void>(cipher_->gcm_decrypt(in, out(), list));
       }
       break;
   }
@@ -153,7 +153,7 @@ void DeviceMemoryCase::make_tags() {
   std::vector<DeviceMessage> counters = segments;
   for (DeviceMessage& message : counters) message.iv[15] = 2;  // SP 800-38D section 7.1 step 3
   cipher_->run("ctr", arena_->in(), arena_->out(), counters);
-  cipher_->seal(arena_->out(), arena_->out(), segments);
+  cipher_->gcm_encrypt(arena_->out(), arena_->out(), segments);
   cipher_->queue().queue().finish();
   arena_->copy_tags_to_in(job_.key_bits);
 }

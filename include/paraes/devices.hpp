@@ -175,8 +175,8 @@ struct DeviceMessage {
   // CTR: the counter block. CBC: the initialization vector. XTS: the number of the first data unit,
   // little-endian. GCM: the nonce in the first 12 bytes.
   std::array<std::uint8_t, 16> iv{};
-  // GCM: offset of the tag of 16 bytes, a multiple of 4: in the output buffer when sealing, in the
-  // input buffer when opening. Tags overlap no text.
+  // GCM: offset of the tag of 16 bytes, a multiple of 4: in the output buffer when encrypting, in
+  // the input buffer when decrypting. Tags overlap no text.
   std::uint64_t tag = 0;
   // GCM: associated data in host memory, read during the call.
   std::span<const std::uint8_t> aad = {};
@@ -272,10 +272,10 @@ class PARAES_EXPORT DeviceXts final : public DeviceCipher {
   std::size_t unit_bytes_;
 };
 
-// Which messages of one DeviceGcm::open() are authentic. Stays valid without the cipher.
+// Which messages of one DeviceGcm::decrypt() are authentic. Stays valid without the cipher.
 class PARAES_EXPORT DeviceVerdict {
  public:
-  // Whether the device has finished with open(). Does not wait.
+  // Whether the device has finished with decrypt(). Does not wait.
   [[nodiscard]] bool ready() const;
   // Whether the tag of message `index` matched. Synchronize the stream first: throws Error if the
   // device has not finished, InvalidArgument if there is no such message.
@@ -303,13 +303,19 @@ class PARAES_EXPORT DeviceGcm final : public DeviceCipher {
 
   // Encrypts and authenticates (section 7.1). Never use a nonce twice under one key (section 8.2).
   // The output buffer takes the ciphertexts and the tags.
-  void seal(const DeviceBuffer& in, const DeviceBuffer& out,
-            std::span<const DeviceMessage> messages);
+  void encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+               std::span<const DeviceMessage> messages);
   // Verifies and decrypts (section 7.2). The input buffer holds the ciphertexts and the tags. The
   // output of a message whose tag does not match is filled with zeros; later work on the stream
   // sees plaintext only if it is authentic.
-  [[nodiscard]] DeviceVerdict open(const DeviceBuffer& in, const DeviceBuffer& out,
-                                   std::span<const DeviceMessage> messages);
+  [[nodiscard]] DeviceVerdict decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                                      std::span<const DeviceMessage> messages);
+
+  // The same two, by their names until version 0.2.
+  [[deprecated("use encrypt()")]] void seal(const DeviceBuffer& in, const DeviceBuffer& out,
+                                            std::span<const DeviceMessage> messages);
+  [[nodiscard, deprecated("use decrypt()")]] DeviceVerdict open(
+      const DeviceBuffer& in, const DeviceBuffer& out, std::span<const DeviceMessage> messages);
 };
 
 }  // namespace paraes

@@ -306,20 +306,29 @@ DeviceGcm::DeviceGcm(const DeviceStream& stream, std::span<const Bytes> keys,
                      const DeviceOptions& options)
     : DeviceCipher(open_aes(stream, keys, true, options)) {}
 
-void DeviceGcm::seal(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
+void DeviceGcm::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   for (const DeviceMessage& message : messages) {
     detail::check_gcm_sizes(message.aad.size(), message.bytes);
   }
   Call(*impl_, in, out, messages, Tags::in_output).check();
-  impl_->seal(in, out, messages);
+  impl_->gcm_encrypt(in, out, messages);
 }
 
-DeviceVerdict DeviceGcm::open(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
+DeviceVerdict DeviceGcm::decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                                 Messages messages) {
   for (const DeviceMessage& message : messages) {
     detail::check_gcm_sizes(message.aad.size(), message.bytes);
   }
   Call(*impl_, in, out, messages, Tags::in_input).check();
-  return DeviceVerdict(impl_->open(in, out, messages));
+  return DeviceVerdict(impl_->gcm_decrypt(in, out, messages));
+}
+
+void DeviceGcm::seal(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
+  encrypt(in, out, messages);
+}
+
+DeviceVerdict DeviceGcm::open(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
+  return decrypt(in, out, messages);
 }
 
 DeviceVerdict::DeviceVerdict(std::shared_ptr<const Pending> pending)

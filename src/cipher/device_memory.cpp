@@ -101,14 +101,14 @@ void DeviceCipherImpl::xts(Direction direction, std::size_t unit_bytes, const De
   queue_.queue().flush();
 }
 
-void DeviceCipherImpl::seal(const DeviceBuffer& in, const DeviceBuffer& out,
-                            std::span<const DeviceMessage> messages) {
+void DeviceCipherImpl::gcm_encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                                   std::span<const DeviceMessage> messages) {
   gpu::GcmWork work = plan(Direction::encrypt, in, out, messages);
   queue_.launches().gcm(buffers(in, out), Direction::encrypt, work);
   queue_.queue().flush();
 }
 
-std::shared_ptr<const DeviceVerdict::Pending> DeviceCipherImpl::open(
+std::shared_ptr<const DeviceVerdict::Pending> DeviceCipherImpl::gcm_decrypt(
     const DeviceBuffer& in, const DeviceBuffer& out, std::span<const DeviceMessage> messages) {
   gpu::GcmWork work = plan(Direction::decrypt, in, out, messages);
   queue_.launches().gcm(buffers(in, out), Direction::decrypt, work);

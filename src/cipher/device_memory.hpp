@@ -18,7 +18,7 @@
 
 namespace paraes {
 
-// The verdicts of one open(), in pinned memory that the device writes.
+// The verdicts of one gcm_decrypt(), in pinned memory that the device writes.
 class DeviceVerdict::Pending {
  public:
   Pending(std::shared_ptr<gpu::PinnedPool> pool, gpu::CallerQueue::Verdicts verdicts,
@@ -68,9 +68,9 @@ class DeviceCipherImpl {
                    std::span<const DeviceMessage> messages);
   void xts(Direction direction, std::size_t unit_bytes, const DeviceBuffer& in,
            const DeviceBuffer& out, std::span<const DeviceMessage> messages);
-  void seal(const DeviceBuffer& in, const DeviceBuffer& out,
-            std::span<const DeviceMessage> messages);
-  [[nodiscard]] std::shared_ptr<const DeviceVerdict::Pending> open(
+  void gcm_encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                   std::span<const DeviceMessage> messages);
+  [[nodiscard]] std::shared_ptr<const DeviceVerdict::Pending> gcm_decrypt(
       const DeviceBuffer& in, const DeviceBuffer& out, std::span<const DeviceMessage> messages);
 
  private:

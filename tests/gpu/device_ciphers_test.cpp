@@ -235,14 +235,14 @@ void expect_sealed_and_opened(DeviceGcm& cipher, support::CallersDevice& device,
                               const std::vector<DeviceMessage>& messages) {
   const Buffer plain = pattern(memory.bytes);
   device.write(memory, plain);
-  cipher.seal(memory, memory, messages);
+  cipher.encrypt(memory, memory, messages);
   const Buffer sealed = device.read(memory);
   for (const DeviceMessage& message : messages) {
     const support::Sealed right = sealed_by_openssl(keys, message, plain);
     ASSERT_EQ(difference(text_of(sealed, message), right.text), "") << message.in;
     ASSERT_EQ(difference(Bytes(sealed).subspan(message.tag, 16), right.tag), "") << message.in;
   }
-  const DeviceVerdict verdict = cipher.open(memory, memory, messages);
+  const DeviceVerdict verdict = cipher.decrypt(memory, memory, messages);
   const Buffer opened = device.read(memory);
   EXPECT_TRUE(verdict.all_intact());
   for (const DeviceMessage& message : messages) {
@@ -266,7 +266,7 @@ TEST_P(DeviceCiphers, GcmMatchesOpenssl) {
       for (DeviceMessage& message : messages) aads.push_back(aad_of(message, has_aad));
       for (std::size_t i = 0; i < messages.size(); ++i) messages[i].aad = aads[i];
       const Buffer sealed = run(total(messages), in_place, [&](const auto& in, const auto& out) {
-        cipher.seal(in, out, messages);
+        cipher.encrypt(in, out, messages);
       });
       const Buffer plain = pattern(sealed.size());
       Buffer expected = in_place ? plain : Buffer(sealed.size(), 0xee);
@@ -293,7 +293,7 @@ TEST_P(DeviceCiphers, GcmMatchesOpenssl) {
       const DeviceBuffer out = in_place ? in : device_->allocate(damaged.size());
       if (!in_place) device_->write(out, Buffer(damaged.size(), 0xee));
       device_->write(in, damaged);
-      const DeviceVerdict verdict = cipher.open(in, out, messages);
+      const DeviceVerdict verdict = cipher.decrypt(in, out, messages);
       const Buffer opened = device_->read(out);
       ASSERT_EQ(verdict.messages(), messages.size());
       Buffer texts = in_place ? damaged : Buffer(damaged.size(), 0xee);
@@ -324,7 +324,7 @@ TEST_P(DeviceCiphers, LongGcmMessagesMatchOpenssl) {
     Buffer sealed = device_->read(in);
     sealed[messages[1].out + 20000] ^= 4;
     device_->write(in, sealed);
-    const DeviceVerdict verdict = cipher.open(in, in, messages);
+    const DeviceVerdict verdict = cipher.decrypt(in, in, messages);
     const Buffer withheld = device_->read(in);
     EXPECT_TRUE(verdict.intact(0));
     EXPECT_FALSE(verdict.intact(1));
@@ -453,14 +453,14 @@ TEST_F(DeviceCalls, OverlapsInPlaceAreRefused) {
 TEST_F(DeviceCalls, GcmTagsAreChecked) {
   DeviceGcm cipher(device_->stream(), key_, {.kernel = "reference"});
   const auto seal = [&](const DeviceMessage& message) {
-    return error_of([&] { cipher.seal(in_, out_, {&message, 1}); });
+    return error_of([&] { cipher.encrypt(in_, out_, {&message, 1}); });
   };
   EXPECT_HAS(seal({.in = 0, .out = 0, .bytes = 32, .tag = 30}), "its tag at 30");
   EXPECT_HAS(seal({.in = 0, .out = 0, .bytes = 32, .tag = 244}), "its tag, 16 bytes at 244");
   EXPECT_HAS(seal({.in = 0, .out = 0, .bytes = 32, .tag = 16}), "its output overlaps");
   const DeviceMessage tag_in_output{.in = 0, .out = 32, .bytes = 32, .tag = 32};
   EXPECT_HAS(error_of([&] {
-               static_cast<void>(cipher.open(in_, in_, {&tag_in_output, 1}));
+               static_cast<void>(cipher.decrypt(in_, in_, {&tag_in_output, 1}));
              }),
              "its tag overlaps the output");
 }
@@ -545,8 +545,8 @@ TEST_F(DeviceCalls, DevicesOfOneOpenClContextAreToldApart) {
 
 TEST_F(DeviceCalls, EmptyCallsDoNothing) {
   DeviceGcm cipher(device_->stream(), key_, {.kernel = "reference"});
-  cipher.seal(in_, out_, {});
-  const DeviceVerdict verdict = cipher.open({}, {}, {});
+  cipher.encrypt(in_, out_, {});
+  const DeviceVerdict verdict = cipher.decrypt({}, {}, {});
   EXPECT_EQ(verdict.messages(), 0U);
   EXPECT_TRUE(verdict.ready());
   EXPECT_TRUE(verdict.all_intact());
@@ -557,8 +557,8 @@ TEST_F(DeviceCalls, VerdictsOutliveTheirCipher) {
   auto cipher =
       std::make_unique<DeviceGcm>(device_->stream(), key_, DeviceOptions{.kernel = "reference"});
   const DeviceMessage message{.in = 0, .out = 0, .bytes = 100, .tag = 112};
-  cipher->seal(in_, out_, {&message, 1});
-  const DeviceVerdict verdict = cipher->open(out_, in_, {&message, 1});
+  cipher->encrypt(in_, out_, {&message, 1});
+  const DeviceVerdict verdict = cipher->decrypt(out_, in_, {&message, 1});
   cipher.reset();
   EXPECT_TRUE(verdict.ready());
   EXPECT_TRUE(verdict.all_intact());
