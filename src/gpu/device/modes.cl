@@ -140,6 +140,110 @@ PARAES_INLINE paraes_block batch_block(const paraes_u32* s, int i) {
 #define PARAES_LANES(job, narrow) \
   ((narrow) ? (job)->tile_blocks / PARAES_BLOCKS_PER_THREAD : (paraes_u32)32)
 
+// What a thread sees of its tile.
+typedef struct {
+  PARAES_GLOBAL const paraes_u8* in;
+  PARAES_GLOBAL paraes_u8* out;
+  paraes_u64 whole;   // blocks of the message
+  paraes_u32 part;    // bytes of a partial block after them, in modes that have one
+  paraes_u64 blocks;  // the message's, or one for each unit of it
+  paraes_u64 first;   // the thread's first block
+  paraes_u32 left;    // blocks from `first` on, at most the `most` of a tile
+} tile_view;
+
+PARAES_INLINE tile_view view_of(const paraes_job* job, paraes_u64 in, paraes_u64 out,
+                                paraes_u64 bytes, paraes_u64 first, paraes_u32 most,
+                                const int mode) {
+  const int parts = mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM;
+  tile_view v;
+  v.in = job->in + in;
+  v.out = job->out + out;
+  v.whole = bytes / 16;
+  v.part = parts ? (paraes_u32)bytes % 16 : 0;
+  v.blocks = mode == PARAES_MODE_UNIT_TWEAKS ? units_of(job, bytes) : v.whole;
+  v.first = first;
+  v.left = first >= v.blocks ? 0 : v.blocks - first < most ? (paraes_u32)(v.blocks - first) : most;
+  return v;
+}
+
+// Stores the partial block of the message, if it is one of the thread's blocks j to `to`, of which
+// the state `s` has the key stream.
+PARAES_INLINE void put_part(const tile_view* v, const paraes_u32* s, paraes_u32 lanes, paraes_u32 j,
+                            paraes_u32 to) {
+  // Masks, because the compiler would turn branches into a run-time index into the state.
+  paraes_u32 mine = 0;
+  paraes_block stream = zero_block();
+  PARAES_UNROLL
+  for (int i = 0; i < PARAES_BATCH; ++i) {
+    const paraes_u32 mask = 0u - (paraes_u32)(lanes * (j + i) == v->left && j + i < to);
+    mine |= mask;
+    PARAES_UNROLL
+    for (int w = 0; w < 4; ++w) stream.w[w] |= s[w * PARAES_BATCH + i] & mask;
+  }
+  const paraes_u64 place = 16 * v->whole;
+  if (mine != 0) {
+    store_part(v->out + place, xor_blocks(stream, load_part(v->in + place, v->part)), v->part);
+  }
+}
+
+// Loads the batch of the thread's blocks from j on into the state `s`; in XTS, with the tweaks
+// added.
+PARAES_INLINE void load_batch(const paraes_job* job, const tile_view* v, paraes_u32 lanes,
+                              paraes_u32 j, const int mode, tweak_cursor* tweak, paraes_u32* s) {
+  PARAES_UNROLL
+  for (int i = 0; i < PARAES_BATCH; ++i) {
+    const paraes_block x = fetch(job, v->in, v->first, lanes, j + i, v->left, v->blocks);
+    PARAES_UNROLL
+    for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + i] = x.w[w];
+  }
+  if (mode == PARAES_MODE_XTS_ENCRYPT || mode == PARAES_MODE_XTS_DECRYPT) {
+    PARAES_UNROLL
+    for (int chunk = 0; chunk < PARAES_BATCH; chunk += PARAES_CHUNK) {
+      paraes_block y[PARAES_CHUNK];
+      next_tweaks(job, tweak, y, PARAES_CHUNK, j + chunk, lanes, v->left);
+      PARAES_UNROLL
+      for (int k = 0; k < PARAES_CHUNK; ++k) {
+        PARAES_UNROLL
+        for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + chunk + k] ^= y[k].w[w];
+      }
+    }
+  }
+}
+
+// Adds to the batch what the mode adds after the cipher, and stores it; of blocks from `to` on,
+// nothing.
+PARAES_INLINE void put_batch(const paraes_job* job, const tile_view* v, paraes_u32 lanes,
+                             paraes_u32 j, paraes_u32 to, const int mode, paraes_block iv,
+                             tweak_cursor* after, const paraes_u32* s) {
+  PARAES_UNROLL
+  for (int chunk = 0; chunk < PARAES_BATCH; chunk += PARAES_CHUNK) {
+    paraes_block y[PARAES_CHUNK];
+    PARAES_UNROLL
+    for (int k = 0; k < PARAES_CHUNK; ++k) {
+      const paraes_u32 i = j + chunk + k;
+      y[k] = zero_block();
+      if (mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM) {
+        y[k] = fetch(job, v->in, v->first, lanes, i, v->left, v->blocks);
+      }
+      if (mode == PARAES_MODE_CBC_DECRYPT) {
+        const int is_first = chunk == 0 && k == 0 && j == 0 && v->first == 0;
+        y[k] = fetch(job, v->in, v->first - 1, lanes, i, is_first ? 0 : v->left, v->blocks);
+        if (is_first) y[k] = iv;
+      }
+    }
+    if (mode == PARAES_MODE_XTS_ENCRYPT || mode == PARAES_MODE_XTS_DECRYPT) {
+      next_tweaks(job, after, y, PARAES_CHUNK, j + chunk, lanes, v->left);
+    }
+    PARAES_UNROLL
+    for (int k = 0; k < PARAES_CHUNK; ++k) {
+      const paraes_u32 i = j + chunk + k;
+      const paraes_block x = xor_blocks(batch_block(s, chunk + k), y[k]);
+      put(job, mode == PARAES_MODE_UNIT_TWEAKS ? (PARAES_GLOBAL paraes_u8*)job->scratch : v->out,
+          v->first, lanes, i, i >= to ? 0 : v->left, v->blocks, x);
+    }
+  }
+}
+
 // Processes one tile. `tile` may be beyond the last one, because every thread must reach barriers.
 PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mode,
                            const int narrow) {
@@ -154,25 +258,13 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
 
   const tile_message its = message_of_tile(job, tile);
   const paraes_message message = its.fields;
-  PARAES_GLOBAL const paraes_u8* in = job->in + message.in;
-  PARAES_GLOBAL paraes_u8* out = job->out + message.out;
   PARAES_KEY_SPACE const paraes_u32* key = key_of(job, message.key, inverse);
-  const int parts = mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM;
-  paraes_u64 whole = tile < job->tiles ? message.bytes / 16 : 0;
-  paraes_u32 part = parts && tile < job->tiles ? (paraes_u32)message.bytes % 16 : 0;
-  paraes_u64 blocks = mode != PARAES_MODE_UNIT_TWEAKS ? whole
-                      : tile < job->tiles             ? units_of(job, message.bytes)
-                                                      : 0;
   const paraes_u32 lanes = PARAES_LANES(job, narrow);
   const paraes_u32 each = PARAES_BLOCKS_EACH(job);
   const paraes_u32 most = lanes * each;
   const paraes_u64 tile_first = (tile - message.first_tile) * most;
-  paraes_u64 first = tile_first + job->thread % lanes;
-  // `left` is the number of blocks from `first` on, at most those of a tile. has_part says whether
-  // the message ends in this tile with a partial block, which is block `blocks`.
-  paraes_u32 left = first >= blocks         ? 0
-                    : blocks - first < most ? (paraes_u32)(blocks - first)
-                                            : most;
+  tile_view v = view_of(job, message.in, message.out, tile < job->tiles ? message.bytes : 0,
+                        tile_first + job->thread % lanes, most, mode);
   paraes_block iv;
   PARAES_UNROLL
   for (int w = 0; w < 4; ++w) iv.w[w] = message.iv[w];
@@ -180,21 +272,21 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
 
   tweak_cursor tweak;
   if (xts) {
-    tweak = tweak_cursor_at(job, first);
-    if (has_shared_tweaks(&tweak)) share_tweaks(job, tile_first, blocks);
+    tweak = tweak_cursor_at(job, v.first);
+    if (has_shared_tweaks(&tweak)) share_tweaks(job, tile_first, v.blocks);
   }
   paraes_counters counters;
   paraes_u32 from = 0;
   do {
     const paraes_u32 rest = each - from;
     const paraes_u32 serves = counting
-                                  ? begin_counters(&counters, job, key, iv, first + lanes * from,
+                                  ? begin_counters(&counters, job, key, iv, v.first + lanes * from,
                                                    lanes, count, message.flags)
                                   : rest;
     const paraes_u32 to = from + (serves < rest ? serves : rest);
     for (paraes_u32 j = from; j < to; j += PARAES_BATCH) {
 #ifndef PARAES_STATE_SHARED
-      if (tile_first + lanes * j >= blocks + (part != 0 ? 1 : 0)) break;
+      if (tile_first + lanes * j >= v.blocks + (v.part != 0 ? 1 : 0)) break;
 #endif
       paraes_u32 s[4 * PARAES_BATCH];
       tweak_cursor after;
@@ -202,24 +294,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
       if (counting) {
         encrypt_counters(&counters, job, key, j - from, s, count);
       } else {
-        PARAES_UNROLL
-        for (int i = 0; i < PARAES_BATCH; ++i) {
-          const paraes_block x = fetch(job, in, first, lanes, j + i, left, blocks);
-          PARAES_UNROLL
-          for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + i] = x.w[w];
-        }
-        if (xts) {
-          PARAES_UNROLL
-          for (int chunk = 0; chunk < PARAES_BATCH; chunk += PARAES_CHUNK) {
-            paraes_block y[PARAES_CHUNK];
-            next_tweaks(job, &tweak, y, PARAES_CHUNK, j + chunk, lanes, left);
-            PARAES_UNROLL
-            for (int k = 0; k < PARAES_CHUNK; ++k) {
-              PARAES_UNROLL
-              for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + chunk + k] ^= y[k].w[w];
-            }
-          }
-        }
+        load_batch(job, &v, lanes, j, mode, &tweak, s);
         if (inverse) {
           decrypt_batch(job, key, s);
         } else {
@@ -231,57 +306,13 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
       // them again.
       PARAES_GLOBAL const paraes_message* again =
           job->messages + (paraes_u32)paraes_anew(its.number);
-      in = job->in + again->in;
-      out = job->out + again->out;
-      whole = again->bytes / 16;
-      part = parts ? (paraes_u32)again->bytes % 16 : 0;
-      blocks = mode != PARAES_MODE_UNIT_TWEAKS ? whole : units_of(job, again->bytes);
-      first = paraes_anew(first);
-      left = first >= blocks ? 0 : blocks - first < most ? (paraes_u32)(blocks - first) : most;
-      if (xts) after = tweak_cursor_at(job, first);
+      v = view_of(job, again->in, again->out, again->bytes, paraes_anew(v.first), most, mode);
+      if (xts) after = tweak_cursor_at(job, v.first);
 #endif
-      const int has_part = part != 0 && first <= blocks && blocks - first < most;
-      PARAES_UNROLL
-      for (int chunk = 0; chunk < PARAES_BATCH; chunk += PARAES_CHUNK) {
-        paraes_block y[PARAES_CHUNK];
-        PARAES_UNROLL
-        for (int k = 0; k < PARAES_CHUNK; ++k) {
-          const paraes_u32 i = j + chunk + k;
-          y[k] = zero_block();
-          if (mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM) {
-            y[k] = fetch(job, in, first, lanes, i, left, blocks);
-          }
-          if (mode == PARAES_MODE_CBC_DECRYPT) {
-            const int is_first = chunk == 0 && k == 0 && j == 0 && first == 0;
-            y[k] = fetch(job, in, first - 1, lanes, i, is_first ? 0 : left, blocks);
-            if (is_first) y[k] = iv;
-          }
-        }
-        if (xts) next_tweaks(job, &after, y, PARAES_CHUNK, j + chunk, lanes, left);
-        PARAES_UNROLL
-        for (int k = 0; k < PARAES_CHUNK; ++k) {
-          const paraes_u32 i = j + chunk + k;
-          const paraes_block x = xor_blocks(batch_block(s, chunk + k), y[k]);
-          put(job, mode == PARAES_MODE_UNIT_TWEAKS ? (PARAES_GLOBAL paraes_u8*)job->scratch : out,
-              first, lanes, i, i >= to ? 0 : left, blocks, x);
-        }
-      }
-      if (has_part) {
-        // Masks, because the compiler would turn branches into a run-time index into the state.
-        paraes_u32 mine = 0;
-        paraes_block stream = zero_block();
-        PARAES_UNROLL
-        for (int i = 0; i < PARAES_BATCH; ++i) {
-          const paraes_u32 mask = 0u - (paraes_u32)(lanes * (j + i) == left && j + i < to);
-          mine |= mask;
-          PARAES_UNROLL
-          for (int w = 0; w < 4; ++w) stream.w[w] |= s[w * PARAES_BATCH + i] & mask;
-        }
-        const paraes_u64 place = 16 * whole;
-        if (mine != 0) {
-          store_part(out + place, xor_blocks(stream, load_part(in + place, part)), part);
-        }
-      }
+      // The message ends in this tile with a partial block, which is block `blocks`.
+      const int has_part = v.part != 0 && v.first <= v.blocks && v.blocks - v.first < most;
+      put_batch(job, &v, lanes, j, to, mode, iv, &after, s);
+      if (has_part) put_part(&v, s, lanes, j, to);
     }
     from = to;
   } while (from < each);
