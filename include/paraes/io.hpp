@@ -31,7 +31,7 @@
 
 namespace paraes {
 
-namespace posix {
+namespace calls {
 class WriteBack;
 }
 
@@ -306,7 +306,7 @@ class PARAES_EXPORT SharedSink : public PositionalSink {
  private:
   Descriptor descriptor_;
   std::string name_;
-  std::unique_ptr<posix::WriteBack> write_back_;
+  std::unique_ptr<calls::WriteBack> write_back_;
   std::uint64_t position_ = 0;
 };
 
@@ -416,7 +416,7 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   std::string temporary_;  // name of the temporary file; empty if it has none
   Options options_;
   Descriptor descriptor_;
-  std::unique_ptr<posix::WriteBack> write_back_;
+  std::unique_ptr<calls::WriteBack> write_back_;
   std::uint64_t position_ = 0;
   bool prepared_ = false;
   OwnerProcess owner_;

@@ -62,7 +62,7 @@ std::unique_ptr<DeviceCipherImpl> open_xts(const DeviceStream& stream, Bytes key
 // ---- Checks of a call
 
 // Part of device memory that a message reads or writes.
-struct Place {
+struct MemoryRange {
   std::uint64_t memory;  // the cl_mem; 0 where all memory has one address space
   std::uint64_t begin;
   std::uint64_t end;
@@ -70,11 +70,11 @@ struct Place {
   bool is_text;
 };
 
-bool is_before(const Place& a, const Place& b) {
+bool is_before(const MemoryRange& a, const MemoryRange& b) {
   return a.memory != b.memory ? a.memory < b.memory : a.begin < b.begin;
 }
 
-bool overlap(const Place& a, const Place& b) {
+bool overlap(const MemoryRange& a, const MemoryRange& b) {
   return a.memory == b.memory && a.begin < b.end && b.begin < a.end;
 }
 
@@ -101,7 +101,7 @@ class Call {
     check_buffer(in_, "input");
     check_buffer(out_, "output");
     for (std::size_t i = 0; i < messages_.size(); ++i) check_message(i);
-    check_places();
+    check_overlaps();
   }
 
  private:
@@ -148,29 +148,31 @@ class Call {
     check_range(i, "its tag", message.tag, tag_bytes, 4, tags_ == Tags::in_output ? out_ : in_);
   }
 
-  [[nodiscard]] Place place(const DeviceBuffer& buffer, std::size_t message, std::uint64_t offset,
-                            std::uint64_t bytes, bool is_text) const {
+  [[nodiscard]] MemoryRange range_of(const DeviceBuffer& buffer, std::size_t message,
+                                     std::uint64_t offset, std::uint64_t bytes,
+                                     bool is_text) const {
     const std::uint64_t base = cipher_.is_opencl() ? 0 : buffer.memory;
     const std::uint64_t begin = base + buffer.offset + offset;
     return {cipher_.is_opencl() ? buffer.memory : 0, begin, begin + bytes, message, is_text};
   }
 
   // Checks that no output overlaps another output, or an input other than its own.
-  void check_places() const {
-    std::vector<Place> outputs;
-    std::vector<Place> inputs;
+  void check_overlaps() const {
+    std::vector<MemoryRange> outputs;
+    std::vector<MemoryRange> inputs;
     outputs.reserve(messages_.size());
     inputs.reserve(messages_.size());
     for (std::size_t i = 0; i < messages_.size(); ++i) {
       const DeviceMessage& message = messages_[i];
       if (message.bytes != 0) {
-        outputs.push_back(place(out_, i, message.out, message.bytes, true));
-        inputs.push_back(place(in_, i, message.in, message.bytes, true));
+        outputs.push_back(range_of(out_, i, message.out, message.bytes, true));
+        inputs.push_back(range_of(in_, i, message.in, message.bytes, true));
       }
       if (tags_ == Tags::in_output) {
-        outputs.push_back(place(out_, i, message.tag, tag_bytes, false));
+        outputs.push_back(range_of(out_, i, message.tag, tag_bytes, false));
       }
-      if (tags_ == Tags::in_input) inputs.push_back(place(in_, i, message.tag, tag_bytes, false));
+      if (tags_ == Tags::in_input)
+        inputs.push_back(range_of(in_, i, message.tag, tag_bytes, false));
     }
     if (!std::is_sorted(outputs.begin(), outputs.end(), is_before)) {
       std::sort(outputs.begin(), outputs.end(), is_before);
@@ -181,14 +183,16 @@ class Call {
                "its output overlaps that of message " + std::to_string(outputs[k - 1].message));
       }
     }
-    for (const Place& input : inputs) check_input(input, outputs);
+    for (const MemoryRange& input : inputs) check_input(input, outputs);
   }
 
-  static void check_input(const Place& input, const std::vector<Place>& outputs) {
+  static void check_input(const MemoryRange& input, const std::vector<MemoryRange>& outputs) {
     // Outputs do not overlap each other, so they are sorted by their ends, too.
-    auto output = std::partition_point(outputs.begin(), outputs.end(), [&](const Place& other) {
-      return other.memory != input.memory ? other.memory < input.memory : other.end <= input.begin;
-    });
+    auto output =
+        std::partition_point(outputs.begin(), outputs.end(), [&](const MemoryRange& other) {
+          return other.memory != input.memory ? other.memory < input.memory
+                                              : other.end <= input.begin;
+        });
     for (; output != outputs.end() && overlap(*output, input); ++output) {
       const bool in_place = output->message == input.message && output->is_text && input.is_text &&
                             output->begin == input.begin;

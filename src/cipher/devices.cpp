@@ -99,12 +99,6 @@ std::vector<KernelInfo> gpu_kernels() {
 
 std::string why_programs_are_not_kept() { return gpu::program_cache().reason; }
 
-const gpu::GpuKernel& detail::select_gpu_kernel(std::string_view request, bool allow_leaky) {
-  const std::string_view source = take_kernel_from_environment(request);
-  if (request != "auto") return gpu::find_gpu_kernel(request, source);
-  return allow_leaky ? gpu::fastest_kernel() : gpu::fastest_constant_time_kernel();
-}
-
 KernelInfo select_kernel(std::string_view request, std::string_view device, bool allow_leaky) {
   if (!gpu::names_gpu(device)) return select_kernel(request);
   return describe(detail::select_gpu_kernel(request, allow_leaky));

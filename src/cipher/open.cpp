@@ -41,6 +41,11 @@ void check_xts_key(Bytes key) {
   }
 }
 
+const gpu::GpuKernel& select_gpu_kernel(std::string_view request, bool allow_leaky) {
+  const std::string_view source = take_kernel_from_environment(request);
+  return gpu::find_gpu_kernel(request, allow_leaky, source);
+}
+
 namespace {
 
 // The devices on which a cipher works.

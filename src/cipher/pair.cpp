@@ -15,7 +15,7 @@
 namespace paraes::detail {
 namespace {
 
-using Place = PairRates::Place;
+using Choice = PairRates::Choice;
 using Segment = SegmentCipher::Segment;
 using Side = PairRates::Side;
 
@@ -79,7 +79,7 @@ class PairGcm final : public GcmCipher {
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<Segment> segments) const override {
     const std::uint64_t bytes = text_of(direction, segments);
-    const bool on_cpu = bytes < least_for_gpu || rates_.choose(bytes, unknown) == Place::cpu;
+    const bool on_cpu = bytes < least_for_gpu || rates_.choose(bytes, unknown) == Choice::cpu;
     timed(on_cpu ? Side::cpu : Side::gpu, bytes,
           [&] { (on_cpu ? cpu_ : gpu_)->crypt(direction, nonces, segments); });
   }
@@ -94,7 +94,7 @@ class PairGcm final : public GcmCipher {
                                                       std::uint64_t left) const override {
     if (!stages(segments, segment_bytes)) return nullptr;
     const std::uint64_t bytes = std::min(segments * segment_bytes, left);
-    if (bytes >= least_for_gpu && rates_.choose(bytes, left - bytes) != Place::cpu) {
+    if (bytes >= least_for_gpu && rates_.choose(bytes, left - bytes) != Choice::cpu) {
       auto call = std::make_unique<PairRates::Call>(rates_, Side::gpu);
       if (auto staged = gpu_->stage(segments, segment_bytes, left)) {
         return std::make_unique<OnGpu>(std::move(call), std::move(staged));
@@ -189,7 +189,7 @@ class PairGcm final : public GcmCipher {
 
 }  // namespace
 
-PairRates::Place PairRates::choose(std::uint64_t bytes, std::uint64_t left) noexcept {
+PairRates::Choice PairRates::choose(std::uint64_t bytes, std::uint64_t left) noexcept {
   const double cpu = cpu_.usual.load(std::memory_order_relaxed);
   const double gpu = gpu_.usual.load(std::memory_order_relaxed);
   const auto one = static_cast<double>(bytes);
@@ -208,12 +208,12 @@ PairRates::Place PairRates::choose(std::uint64_t bytes, std::uint64_t left) noex
            refusals_.fetch_add(1, std::memory_order_relaxed) % refusals_until_trial ==
                refusals_until_trial - 1;
   };
-  if (!gpu_in_time) return is_free && tries(gpu_, cpu_alone) ? Place::gpu : Place::cpu;
+  if (!gpu_in_time) return is_free && tries(gpu_, cpu_alone) ? Choice::gpu : Choice::cpu;
   if (!cpu_in_time) {
-    if (tries(cpu_, gpu_alone)) return Place::cpu;
-    return is_free ? Place::gpu : Place::next_gpu;
+    if (tries(cpu_, gpu_alone)) return Choice::cpu;
+    return is_free ? Choice::gpu : Choice::next_gpu;
   }
-  return is_free ? Place::gpu : Place::cpu;
+  return is_free ? Choice::gpu : Choice::cpu;
 }
 
 PairRates::Call::Call(PairRates& rates, Side side) noexcept : rates_(rates), side_(side) {

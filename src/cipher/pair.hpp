@@ -17,7 +17,7 @@ namespace paraes::detail {
 class PairRates {
  public:
   enum class Side { cpu, gpu };
-  enum class Place {
+  enum class Choice {
     cpu,
     gpu,
     next_gpu,  // the GPU, although all its streams are busy
@@ -30,7 +30,7 @@ class PairRates {
   // stream, and else to the CPU; but not to a side that would still be busy when the other one had
   // done all the rest. A side that was not measured yet counts as fast, but the GPU gets one call
   // until it is. A side that was fast before is tried again now and then.
-  [[nodiscard]] Place choose(std::uint64_t bytes, std::uint64_t left) noexcept;
+  [[nodiscard]] Choice choose(std::uint64_t bytes, std::uint64_t left) noexcept;
 
   // A call that works. Its destructor ends it; done() before that measures its rate.
   class Call : NonCopyable {

@@ -19,19 +19,19 @@ constexpr std::size_t grain_bytes = 4096;
 constexpr std::size_t min_grains = min_range_bytes / grain_bytes;
 // The stores of smaller messages are ordinary ones, whatever the caches.
 constexpr std::uint64_t min_nontemporal_bytes = std::uint64_t{1} << 20;
-// On Intel's processors with AVX-512, ordinary stores to memory that only the last-level cache
-// holds take longer than non-temporal ones and a later read of the output from memory. The
-// second-level caches of many threads hold more. See
+// On some processors (prefers_second_level_cache), ordinary stores to memory that only the
+// last-level cache holds take longer than non-temporal ones and a later read of the output from
+// memory. The second-level caches of many threads hold more. See
 // docs/decisions/0048-texts-in-memory-on-intel.md.
-constexpr std::uint64_t ordinary_bytes_on_intel = std::uint64_t{16} << 20;
-constexpr std::uint64_t ordinary_bytes_of_thread_on_intel = std::uint64_t{4} << 20;
+constexpr std::uint64_t ordinary_bytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t ordinary_bytes_of_thread = std::uint64_t{4} << 20;
 
 // Input and output of fewer bytes are stored faster by ordinary stores.
 std::uint64_t least_nontemporal_bytes(int threads) noexcept {
   const std::uint64_t caches = last_level_cache_bytes(threads);
-  if (!is_intel_with_avx512()) return caches;
-  const auto of_threads = static_cast<std::uint64_t>(threads) * ordinary_bytes_of_thread_on_intel;
-  return std::min(caches, std::max(ordinary_bytes_on_intel, of_threads));
+  if (!prefers_second_level_cache()) return caches;
+  const auto of_threads = static_cast<std::uint64_t>(threads) * ordinary_bytes_of_thread;
+  return std::min(caches, std::max(ordinary_bytes, of_threads));
 }
 
 std::size_t grains(std::size_t bytes) { return (bytes + grain_bytes - 1) / grain_bytes; }

@@ -1,4 +1,4 @@
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@
 #include "src/io/system/pipes.hpp"
 
 namespace paraes {
-namespace posix {
+namespace calls {
 namespace {
 
 // Linux transfers at most about 2^31 bytes per call.
@@ -116,7 +116,7 @@ void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string
   });
 }
 
-}  // namespace posix
+}  // namespace calls
 
 IoError io_error(std::string_view name, std::string_view verb, int code) {
   std::string text(name);

@@ -8,7 +8,7 @@
 #include "paraes/ciphers.hpp"
 #include "paraes/io.hpp"
 
-namespace paraes::posix {
+namespace paraes::calls {
 
 // Throws io_error(name, verb, error).
 [[noreturn]] void fail(std::string_view verb, std::string_view name, int error);
@@ -30,4 +30,4 @@ void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string
 // path that leaves the folder.
 [[nodiscard]] Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t mode);
 
-}  // namespace paraes::posix
+}  // namespace paraes::calls

@@ -8,7 +8,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/core/system/files.hpp"
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 #include "src/io/system/files.hpp"
 
 namespace paraes {
@@ -52,7 +52,7 @@ Descriptor open_stepwise(int folder, std::string_view path, int flags, mode_t mo
 
 }  // namespace
 
-namespace posix {
+namespace calls {
 
 Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t mode) {
   flags |= O_CLOEXEC;
@@ -63,7 +63,7 @@ Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t m
   return open_stepwise(folder, path, flags, mode);
 }
 
-}  // namespace posix
+}  // namespace calls
 
 Folder::Folder(const std::string& path)
     : Folder(Descriptor(::open(path.c_str(), system::folder_flags())), path) {}
@@ -72,7 +72,7 @@ Folder::Folder(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
   struct stat status = {};
   if (descriptor_.get() < 0 || fstat(descriptor_.get(), &status) != 0) {
-    posix::fail("open", name_, errno);
+    calls::fail("open", name_, errno);
   }
   id_ = FileId(status);
 }
@@ -84,19 +84,19 @@ std::string Folder::name_of(const std::string& path) const {
 }
 
 Folder Folder::open_folder(const std::string& path) const {
-  Descriptor descriptor = posix::open_beneath(descriptor_.get(), path, system::folder_flags(), 0);
-  if (descriptor.get() < 0) posix::fail("open", name_of(path), errno);
+  Descriptor descriptor = calls::open_beneath(descriptor_.get(), path, system::folder_flags(), 0);
+  if (descriptor.get() < 0) calls::fail("open", name_of(path), errno);
   return {std::move(descriptor), name_of(path)};
 }
 
 Descriptor Folder::open_file(const std::string& path, int flags, mode_t mode) const {
-  Descriptor descriptor = posix::open_beneath(descriptor_.get(), path, flags, mode);
-  if (descriptor.get() < 0) posix::fail("open", name_of(path), errno);
+  Descriptor descriptor = calls::open_beneath(descriptor_.get(), path, flags, mode);
+  if (descriptor.get() < 0) calls::fail("open", name_of(path), errno);
   return descriptor;
 }
 
 void Folder::sync(bool needed) const {
-  if (const int error = try_sync(needed)) posix::fail("sync", name_, error);
+  if (const int error = try_sync(needed)) calls::fail("sync", name_, error);
 }
 
 int Folder::try_sync(bool needed) const noexcept {

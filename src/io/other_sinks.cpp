@@ -10,7 +10,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/core/system/files.hpp"
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/system/pipes.hpp"
 #include "src/io/write_back.hpp"
@@ -20,7 +20,7 @@ namespace paraes {
 SharedSink::SharedSink(const std::string& path, std::string name)
     : descriptor_(open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)),
       name_(std::move(name)),
-      write_back_(std::make_unique<posix::WriteBack>()) {
+      write_back_(std::make_unique<calls::WriteBack>()) {
   if (descriptor_.get() < 0) {
     const IoError error = io_error(path, "open", errno);
     throw IoError(name_ + ": its temporary file " + error.what(), error.code(), name_);
@@ -37,30 +37,30 @@ void SharedSink::write(Bytes data) {
 }
 
 void SharedSink::write_at(std::uint64_t offset, Bytes data) {
-  posix::write_full_at(descriptor_.get(), offset, data, name_);
+  calls::write_full_at(descriptor_.get(), offset, data, name_);
   write_back_->wrote(descriptor_.get(), offset, data.size(), name_);
 }
 
 void SharedSink::sync() {
   if (!system::sync_to_disk(descriptor_.get()) && !system::is_unimplemented(errno)) {
-    posix::fail("sync", name_, errno);
+    calls::fail("sync", name_, errno);
   }
 }
 
 void SharedSink::resize(std::uint64_t bytes) {
   while (ftruncate(descriptor_.get(), static_cast<off_t>(bytes)) != 0) {
-    if (errno != EINTR) posix::fail("write", name_, errno);
+    if (errno != EINTR) calls::fail("write", name_, errno);
   }
 }
 
 void SharedSink::commit() {
   sync();
-  if (const int error = descriptor_.close(); error != 0) posix::fail("write", name_, error);
+  if (const int error = descriptor_.close(); error != 0) calls::fail("write", name_, error);
 }
 
 FileId SharedSink::id() const {
   struct stat status = {};
-  if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
+  if (fstat(descriptor_.get(), &status) != 0) calls::fail("read", name_, errno);
   return FileId(status);
 }
 
@@ -72,15 +72,15 @@ PipeSink::PipeSink(Descriptor descriptor, std::string name)
   takes_pages_ = is_pipe && system::pipes_take_pages();
 }
 
-void PipeSink::write(Bytes data) { posix::write_full(descriptor_.get(), data, name_); }
+void PipeSink::write(Bytes data) { calls::write_full(descriptor_.get(), data, name_); }
 
 void PipeSink::write_pages(Bytes data) {
   if (!takes_pages_) return write(data);
-  posix::write_references(descriptor_.get(), data, name_);
+  calls::write_references(descriptor_.get(), data, name_);
 }
 
 void PipeSink::commit() {
-  if (const int error = descriptor_.close(); error != 0) posix::fail("write", name_, error);
+  if (const int error = descriptor_.close(); error != 0) calls::fail("write", name_, error);
 }
 
 }  // namespace paraes

@@ -15,7 +15,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/core/system/files.hpp"
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/write_back.hpp"
 
@@ -26,7 +26,7 @@ Folder folder_for(const std::string& path) {
   try {
     return Folder(folder_of(path));
   } catch (const IoError& error) {
-    posix::fail("create", path, error.code());
+    calls::fail("create", path, error.code());
   }
 }
 
@@ -38,7 +38,7 @@ FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Optio
       name_(std::move(name)),
       shown_(shown.empty() ? folder_->name_of(name_) : std::move(shown)),
       options_(std::move(options)),
-      write_back_(std::make_unique<posix::WriteBack>()) {
+      write_back_(std::make_unique<calls::WriteBack>()) {
   check_target();
   try {
     Leftovers own;
@@ -71,7 +71,7 @@ void FileSink::check_owner() const {
 void FileSink::write_at(std::uint64_t offset, Bytes data) {
   check_owner();
   note_beginning(offset, data);
-  posix::write_full_at(descriptor_.get(), offset, data, shown_);
+  calls::write_full_at(descriptor_.get(), offset, data, shown_);
   write_back_->wrote(descriptor_.get(), offset, data.size(), shown_);
 }
 
@@ -93,7 +93,7 @@ void FileSink::copy_at(std::uint64_t offset, const FileSource& from, std::uint64
     if (n < 0 && errno == EINTR) continue;
     // Not every pair of file systems can do it, and some say so by copying nothing.
     const bool refused = n == 0 || errno == EXDEV || system::is_unsupported(errno);
-    if (!refused) posix::fail("write", shown_, errno);
+    if (!refused) calls::fail("write", shown_, errno);
     break;
   }
   if (done == bytes) return;
@@ -109,7 +109,7 @@ void FileSink::copy_at(std::uint64_t offset, const FileSource& from, std::uint64
 
 FileId FileSink::id() const {
   struct stat status = {};
-  if (fstat(descriptor_.get(), &status) != 0) posix::fail("write", shown_, errno);
+  if (fstat(descriptor_.get(), &status) != 0) calls::fail("write", shown_, errno);
   return FileId(status);
 }
 
@@ -118,7 +118,7 @@ std::optional<struct stat> FileSink::target() const {
   if (fstatat(folder_->descriptor(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
     return status;
   }
-  if (errno != ENOENT) posix::fail("write", shown_, errno);
+  if (errno != ENOENT) calls::fail("write", shown_, errno);
   return std::nullopt;
 }
 
@@ -128,11 +128,11 @@ mode_t FileSink::permissions_of_target(const struct stat& status) const {
   const Descriptor old(
       openat(folder_->descriptor(), name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (old.get() < 0) {
-    if (errno != EACCES && errno != ENOENT && errno != ELOOP) posix::fail("look at", shown_, errno);
+    if (errno != EACCES && errno != ENOENT && errno != ELOOP) calls::fail("look at", shown_, errno);
     return status.st_mode & S_IRWXU;
   }
   struct stat opened = {};
-  if (fstat(old.get(), &opened) != 0) posix::fail("look at", shown_, errno);
+  if (fstat(old.get(), &opened) != 0) calls::fail("look at", shown_, errno);
   return FileId(opened) == FileId(status) ? permissions(old.get(), opened)
                                           : status.st_mode & S_IRWXU;
 }
@@ -141,7 +141,7 @@ mode_t FileSink::permissions_of_target(const struct stat& status) const {
 void FileSink::keep_owner() {
   const auto old = target();
   struct stat own = {};
-  if (fstat(descriptor_.get(), &own) != 0) posix::fail("write", shown_, errno);
+  if (fstat(descriptor_.get(), &own) != 0) calls::fail("write", shown_, errno);
   if (!old || (old->st_uid == own.st_uid && old->st_gid == own.st_gid)) return;
   if (fchown(descriptor_.get(), old->st_uid, old->st_gid) != 0) {
     const int error = errno;
@@ -161,12 +161,12 @@ void FileSink::set_owner_and_mode() {
     if (options_.narrow || options_.keep_owner) system::remove_access_list(file);
     if (options_.narrow) mode &= permissions_of_target(*old);
     struct stat own = {};
-    if (fstat(file, &own) != 0) posix::fail("write", shown_, errno);
+    if (fstat(file, &own) != 0) calls::fail("write", shown_, errno);
     const bool differs = old->st_uid != own.st_uid || old->st_gid != own.st_gid;
     if (differs && fchown(file, old->st_uid, old->st_gid) != 0) mode &= S_IRWXU;
   }
   if (fchmod(file, mode) != 0 && !system::is_unsupported(errno))
-    posix::fail("write", shown_, errno);
+    calls::fail("write", shown_, errno);
 }
 
 void FileSink::prepare() {
@@ -180,17 +180,17 @@ void FileSink::prepare() {
     const std::array<timespec, 2> times = {
         {{.tv_sec = 0, .tv_nsec = UTIME_NOW}, *options_.modified}};
     if (futimens(file, times.data()) != 0 && !system::is_unsupported(errno)) {
-      posix::fail("write", shown_, errno);
+      calls::fail("write", shown_, errno);
     }
   }
   if (!system::sync_to_disk(file) && !system::is_unimplemented(errno)) {
-    posix::fail("sync", shown_, errno);
+    calls::fail("sync", shown_, errno);
   }
   // Some file systems report a failed write only when a descriptor is closed. Closing a duplicate
   // has that effect, and keeps the descriptor open for naming the file and for its lock.
   Descriptor copy(fcntl(file, F_DUPFD_CLOEXEC, 3));
-  if (copy.get() < 0) posix::fail("write", shown_, errno);
-  if (const int error = copy.close(); error != 0) posix::fail("write", shown_, error);
+  if (copy.get() < 0) calls::fail("write", shown_, errno);
+  if (const int error = copy.close(); error != 0) calls::fail("write", shown_, error);
   prepared_ = true;
 }
 
@@ -206,7 +206,7 @@ void FileSink::commit() {
   descriptor_.close();
   if (!options_.sync_folder) return;
   if (const int error = folder_->try_sync(options_.needs_sync)) {
-    posix::fail("sync the folder of", shown_, error);
+    calls::fail("sync the folder of", shown_, error);
   }
 }
 

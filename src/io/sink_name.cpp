@@ -19,7 +19,7 @@
 #include "paraes/io.hpp"
 #include "src/core/system/files.hpp"
 #include "src/core/system/removal.hpp"
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/temporaries.hpp"
 
@@ -49,7 +49,7 @@ bool link_unnamed(int file, int folder, const char* name) {
 bool rename_new(int folder, const char* from, const char* to, const std::string& shown) {
   if (system::rename_without_replacing(folder, from, to)) return true;
   if (errno == EEXIST) return false;
-  if (!system::is_unsupported(errno)) posix::fail("write", shown, errno);
+  if (!system::is_unsupported(errno)) calls::fail("write", shown, errno);
   // A hard link does not replace a file either.
   if (linkat(folder, from, folder, to, 0) == 0) {
     int failed = unlinkat(folder, from, 0);
@@ -58,15 +58,15 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
     // It would keep a second name, of which nobody knows.
     const int error = errno;
     unlinkat(folder, to, 0);
-    posix::fail("write", shown, error);
+    calls::fail("write", shown, error);
   }
   if (errno == EEXIST) return false;
-  if (!system::is_unsupported(errno) && errno != EMLINK) posix::fail("write", shown, errno);
+  if (!system::is_unsupported(errno) && errno != EMLINK) calls::fail("write", shown, errno);
   // Without hard links (FAT), check first; another process may create the target in between.
   struct stat status = {};
   if (fstatat(folder, to, &status, AT_SYMLINK_NOFOLLOW) == 0) return false;
-  if (errno != ENOENT) posix::fail("write", shown, errno);
-  if (renameat(folder, from, folder, to) != 0) posix::fail("write", shown, errno);
+  if (errno != ENOENT) calls::fail("write", shown, errno);
+  if (renameat(folder, from, folder, to) != 0) calls::fail("write", shown, errno);
   return true;
 }
 
@@ -82,17 +82,17 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
 // Finds out at once what commit() would find out after everything is written. All else is reported
 // when the temporary file is created.
 void FileSink::check_target() const {
-  if (name_.empty()) posix::fail("create", shown_, EISDIR);
+  if (name_.empty()) calls::fail("create", shown_, EISDIR);
   struct stat status = {};
   if (fstatat(folder_->descriptor(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENAMETOOLONG) posix::fail("create", shown_, errno);
+    if (errno == ENAMETOOLONG) calls::fail("create", shown_, errno);
     return;
   }
   if (!options_.overwrite) {
     throw TargetExists(shown_ + ": it exists already and was not replaced: choose another output",
                        shown_);
   }
-  if (S_ISDIR(status.st_mode)) posix::fail("write", shown_, EISDIR);
+  if (S_ISDIR(status.st_mode)) calls::fail("write", shown_, EISDIR);
 }
 
 bool FileSink::open_unnamed() {
@@ -136,7 +136,7 @@ void FileSink::open_named() {
     errno = error;
     return false;
   });
-  if (!made) posix::fail("create", shown_, errno);
+  if (!made) calls::fail("create", shown_, errno);
   check_rename();
 }
 
@@ -156,7 +156,7 @@ void FileSink::check_rename() {
   if (renameat(folder, before.c_str(), folder, name.c_str()) != 0) {
     const int error = errno;
     unlinkat(folder, name.c_str(), 0);  // the answer to a call that succeeded can be lost
-    if (!system::is_unsupported(error)) posix::fail("write", shown_, error);
+    if (!system::is_unsupported(error)) calls::fail("write", shown_, error);
     fail_to_rename(error);
   }
   announce(name);
@@ -201,7 +201,7 @@ void FileSink::give_name() {
       error = linked ? 0 : errno;
     }
     if (error != 0) {
-      if (!system::is_unsupported(error)) posix::fail("write", shown_, error);
+      if (!system::is_unsupported(error)) calls::fail("write", shown_, error);
       links_are_refused = true;
       copy_to_named();
     }
@@ -215,13 +215,13 @@ void FileSink::give_name() {
                         " was removed; try again when no other process writes this file",
                     EIO, shown_);
     case Named::unknown:
-      posix::fail("write", shown_, errno);
+      calls::fail("write", shown_, errno);
   }
   if (!options_.overwrite) {
     if (!rename_new(folder, temporary_.c_str(), name_.c_str(), shown_)) fail_to_replace(shown_);
   } else if (renameat(folder, temporary_.c_str(), folder, name_.c_str()) != 0) {
     if (errno == EBUSY || system::is_unimplemented(errno)) fail_to_rename(errno);
-    posix::fail("write", shown_, errno);
+    calls::fail("write", shown_, errno);
   }
   announce("");
 }

@@ -12,7 +12,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/core/system/files.hpp"
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 #include "src/io/system/files.hpp"
 #include "src/io/system/pipes.hpp"
 
@@ -35,7 +35,7 @@ FileSource::FileSource(const std::string& path) : FileSource(open(path)) {}
 FileSource::FileSource(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
   struct stat status = {};
-  if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
+  if (fstat(descriptor_.get(), &status) != 0) calls::fail("read", name_, errno);
   version_ = FileVersion(status);
   expect_all_reads(descriptor_, version_.size);
 }
@@ -47,7 +47,7 @@ FileSource::FileSource(Descriptor descriptor, std::string name, const struct sta
 
 FileSource FileSource::open(const std::string& path) {
   Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (descriptor.get() < 0) posix::fail("open", path, errno);
+  if (descriptor.get() < 0) calls::fail("open", path, errno);
   return {std::move(descriptor), path};
 }
 
@@ -62,13 +62,13 @@ std::optional<std::uint64_t> FileSource::remaining() const {
 }
 
 std::size_t FileSource::read_at(std::uint64_t offset, MutableBytes buffer) const {
-  return posix::read_full_at(descriptor_.get(), offset, buffer, name_);
+  return calls::read_full_at(descriptor_.get(), offset, buffer, name_);
 }
 
 PipeSource::PipeSource(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
   struct stat status = {};
-  if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
+  if (fstat(descriptor_.get(), &status) != 0) calls::fail("read", name_, errno);
   if (S_ISREG(status.st_mode)) {
     const off_t position = lseek(descriptor_.get(), 0, SEEK_CUR);
     if (position >= 0) {
@@ -90,7 +90,7 @@ void PipeSource::cancel() noexcept {
 }
 
 std::size_t PipeSource::read(MutableBytes buffer) {
-  const std::size_t n = posix::read_full(descriptor_.get(), cancelled_.get(), buffer, name_);
+  const std::size_t n = calls::read_full(descriptor_.get(), cancelled_.get(), buffer, name_);
   if (remaining_) *remaining_ -= std::min<std::uint64_t>(*remaining_, n);
   return n;
 }
@@ -105,7 +105,7 @@ namespace {
 
 void check_version(int descriptor, const FileVersion& opened, std::string_view name) {
   struct stat status = {};
-  if (fstat(descriptor, &status) != 0) posix::fail("read", name, errno);
+  if (fstat(descriptor, &status) != 0) calls::fail("read", name, errno);
   const FileVersion now(status);
   if (now.size > opened.size) fail_changed(name, "grew");
   if (now.size < opened.size) fail_changed(name, "shrank");

@@ -18,7 +18,7 @@
 #include "paraes/io.hpp"
 #include "src/core/system/random.hpp"
 #include "src/core/system/removal.hpp"
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 
 namespace paraes {
 namespace {
@@ -135,7 +135,7 @@ void remove_stale(const Folder& folder, const std::string& name) {
 std::string new_temporary_name(const std::string& target, const std::string& shown) {
   std::uint32_t random = 0;
   if (const int error = system::draw_random(&random, sizeof random); error != 0) {
-    posix::fail("draw a name for", shown, error);
+    calls::fail("draw a name for", shown, error);
   }
   std::string name(1, '.');
   name.append(shortened(target)).append(1, '.').append(host_name()).append(1, '.');

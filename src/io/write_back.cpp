@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 #include "src/io/system/files.hpp"
 
-namespace paraes::posix {
+namespace paraes::calls {
 
 void CompleteWindows::add(std::uint64_t offset, std::uint64_t bytes,
                           const std::function<void(std::uint64_t begin)>& found) {
@@ -37,4 +37,4 @@ void WriteBack::wrote(int descriptor, std::uint64_t offset, std::uint64_t bytes,
   });
 }
 
-}  // namespace paraes::posix
+}  // namespace paraes::calls

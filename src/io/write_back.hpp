@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace paraes::posix {
+namespace paraes::calls {
 
 // Finds the windows of a file, of equal size, that have been written completely. Any number of
 // threads may use an object at once.
@@ -43,4 +43,4 @@ class WriteBack {
   CompleteWindows windows_{window_bytes};
 };
 
-}  // namespace paraes::posix
+}  // namespace paraes::calls

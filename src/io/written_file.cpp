@@ -13,7 +13,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 
 namespace paraes {
 namespace {
@@ -32,7 +32,7 @@ bool WrittenFile::is_at(int folder, const char* name, bool follow) const {
   const Descriptor file(openat(
       folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | (follow ? 0 : O_NOFOLLOW)));
   if (file.get() < 0) {
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) posix::fail("open", name, errno);
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) calls::fail("open", name, errno);
     return (errno == EACCES || errno == EPERM) && id &&
            fstatat(folder, name, &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) == 0 &&
            S_ISREG(status.st_mode) && FileId(status) == id;
@@ -42,7 +42,7 @@ bool WrittenFile::is_at(int folder, const char* name, bool follow) const {
   if (id && FileId(status) != id) return false;
   std::array<std::uint8_t, most_of_beginning> bytes{};
   const MutableBytes there = MutableBytes(bytes).first(beginning_bytes);
-  return beginning_bytes == 0 || (posix::read_full_at(file.get(), 0, there, name) == there.size() &&
+  return beginning_bytes == 0 || (calls::read_full_at(file.get(), 0, there, name) == there.size() &&
                                   hash_of(there) == beginning);
 }
 

@@ -77,9 +77,10 @@ struct CpuFeatureRow {
 // announces itself without one, "none" if the processor says that there is none, and "" if nothing
 // tells.
 [[nodiscard]] std::string reported_hypervisor();
-// Whether this is an Intel processor with AVX-512, which is best used otherwise for texts that its
-// second-level cache does not hold: see docs/decisions/0048-texts-in-memory-on-intel.md.
-[[nodiscard]] bool is_intel_with_avx512() noexcept;
+// How to use the caches for texts that the second-level cache does not hold: whether to fetch them
+// into that cache, and to store them past all caches although the last-level cache could hold them.
+// See docs/decisions/0048-texts-in-memory-on-intel.md.
+[[nodiscard]] bool prefers_second_level_cache() noexcept;
 
 [[nodiscard]] std::string_view cpu_feature_name(CpuFeature feature);
 [[nodiscard]] std::vector<std::string_view> cpu_feature_names(CpuFeatureSet set);

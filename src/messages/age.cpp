@@ -21,7 +21,7 @@
 #include "src/core/system/process.hpp"
 #include "src/core/system/program.hpp"
 #include "src/core/system/program_path.hpp"
-#include "src/io/posix.hpp"
+#include "src/io/calls.hpp"
 
 namespace paraes {
 namespace {
@@ -196,7 +196,7 @@ Descriptor memory_file(Bytes data) {
   const std::string name = "a file in memory";
   Descriptor file(system::open_memory_file("paraes-age-file"));
   if (file.get() < 0) throw io_error(name, "create", errno);
-  posix::write_full_at(file.get(), 0, data, name);
+  calls::write_full_at(file.get(), 0, data, name);
   return file;
 }
 

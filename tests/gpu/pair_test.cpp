@@ -25,7 +25,7 @@ namespace {
 using detail::PairRates;
 using support::Buffer;
 using support::message_of;
-using Place = PairRates::Place;
+using Choice = PairRates::Choice;
 using Side = PairRates::Side;
 
 // ---- How chunks are shared out
@@ -79,7 +79,7 @@ Shares share_out(const Machine& machine, PairRates& rates, unsigned chunks) {
       if (other.free <= now) end_call(other);
     }
     const std::uint64_t left = (chunks - 1 - i) * chunk;
-    worker.side = rates.choose(chunk, left) == Place::cpu ? Side::cpu : Side::gpu;
+    worker.side = rates.choose(chunk, left) == Choice::cpu ? Side::cpu : Side::gpu;
     worker.call = std::make_unique<PairRates::Call>(rates, worker.side);
     if (worker.side == Side::cpu) {
       ++shares.on_cpu;
@@ -163,7 +163,7 @@ TEST(PairRates, ShortCallsSayNothingOfASide) {
     call(Side::cpu, 17, 50'000);
     call(Side::gpu, chunk, 200'000);
     call(Side::cpu, chunk, 200'000);
-    EXPECT_EQ(rates.choose(chunk, 100 * chunk), Place::gpu);
+    EXPECT_EQ(rates.choose(chunk, 100 * chunk), Choice::gpu);
   }
 }
 
@@ -203,18 +203,18 @@ TEST(PairRates, ASideThatHasBecomeSlowIsTriedAgain) {
 TEST(PairRates, ASideThatWasNotMeasuredIsTried) {
   PairRates rates(2, 2);
   for (int i = 0; i < 2; ++i) {  // the first call does not count
-    EXPECT_EQ(rates.choose(chunk, 0), Place::gpu);
+    EXPECT_EQ(rates.choose(chunk, 0), Choice::gpu);
     PairRates::Call first(rates, Side::gpu);
-    EXPECT_EQ(rates.choose(chunk, 0), Place::cpu) << "one call shows how fast the GPU is";
+    EXPECT_EQ(rates.choose(chunk, 0), Choice::cpu) << "one call shows how fast the GPU is";
     first.done(chunk, 1000);
   }
-  EXPECT_EQ(rates.choose(chunk, 0), Place::gpu);
+  EXPECT_EQ(rates.choose(chunk, 0), Choice::gpu);
   PairRates::Call first(rates, Side::gpu);
   PairRates::Call second(rates, Side::gpu);
-  EXPECT_EQ(rates.choose(chunk, 0), Place::cpu) << "its rate is still to be measured";
+  EXPECT_EQ(rates.choose(chunk, 0), Choice::cpu) << "its rate is still to be measured";
   for (int i = 0; i < 2; ++i) call(rates, Side::cpu, 100000);
-  EXPECT_EQ(rates.choose(chunk, 0), Place::next_gpu) << "waiting for a stream is faster";
-  EXPECT_EQ(rates.choose(chunk, 1000 * chunk), Place::cpu) << "there is enough for both";
+  EXPECT_EQ(rates.choose(chunk, 0), Choice::next_gpu) << "waiting for a stream is faster";
+  EXPECT_EQ(rates.choose(chunk, 1000 * chunk), Choice::cpu) << "there is enough for both";
 }
 
 // ---- Messages

@@ -17,15 +17,16 @@ int main(int count, char** arguments) {
       std::fputs("usage: paraes_gpu_source KERNEL TARGET [SHARED-BYTES]\n", stderr);
       return 2;
     }
-    const paraes::gpu::GpuKernel& row = paraes::gpu::find_gpu_kernel(arguments[1]);
+    const paraes::gpu::GpuKernel& kernel = paraes::gpu::find_gpu_kernel(arguments[1]);
     paraes::DeviceInfo device;
     device.id = device.target = arguments[2];
     device.shared_bytes = count == 4 ? std::stoull(arguments[3]) : std::uint64_t{64} << 10;
     // Callers add the flag for tensor cores where they want them.
-    for (const std::string& option : options_of(variant_for(row, device, {.tensor_hash = false}))) {
+    for (const std::string& option :
+         options_of(variant_for(kernel, device, {.tensor_hash = false}))) {
       std::printf("%s\n", option.c_str());
     }
-    std::printf("\n%s", source_of(row).c_str());
+    std::printf("\n%s", source_of(kernel).c_str());
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

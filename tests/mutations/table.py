@@ -176,7 +176,7 @@ MUTATIONS = [
     Mutation(
         3, "unsynced-output", "files", "src/io/sink.cpp",
         "  if (!system::sync_to_disk(file) && !system::is_unimplemented(errno)) {\n"
-        '    posix::fail("sync", shown_, errno);\n  }\n',
+        '    calls::fail("sync", shown_, errno);\n  }\n',
         "",
         "a power failure after --rm loses input and output"),
     Mutation(

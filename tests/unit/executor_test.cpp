@@ -368,25 +368,25 @@ TEST(Executor, ManyMoreThreadsThanCores_RunEveryRange) {
   }
 }
 
-TEST(NontemporalStores, BeginBeforeTheCachesAreFullOnIntelOnlyAndOutOfPlace) {
+TEST(NontemporalStores, BeginBeforeTheCachesAreFullWhereThatIsBetterAndOutOfPlace) {
   const std::uint8_t bytes[2] = {};
   for (const int threads : {1, 2, 4096}) {
     for (const std::uint64_t mib : {0, 1, 4, 7, 8, 64, 1 << 20}) {
       const std::uint64_t size = mib == 0 ? 1 << 16 : mib << 20;
       const bool fills_caches = 2 * size >= last_level_cache_bytes(threads);
       EXPECT_EQ(use_nontemporal_stores(bytes, bytes + 1, size, threads),
-                fills_caches || (is_intel_with_avx512() && mib >= 8))
+                fills_caches || (prefers_second_level_cache() && mib >= 8))
           << mib << " MiB";
       EXPECT_FALSE(use_nontemporal_stores(bytes, bytes, size, threads)) << mib << " MiB";
     }
   }
 }
 
-TEST(NontemporalStores, KnowIntelByTheNamesOfTheProcessor) {
+TEST(NontemporalStores, ArePreferredByIntelWithAvx512) {
   const bool intel = reported_cpu_id().rfind("GenuineIntel ", 0) == 0;
   const std::vector<std::string_view> names = cpu_feature_names(detected_cpu_features());
   const bool avx512 = std::find(names.begin(), names.end(), "avx512f") != names.end();
-  EXPECT_EQ(is_intel_with_avx512(), intel && avx512);
+  EXPECT_EQ(prefers_second_level_cache(), intel && avx512);
 }
 
 // The number of calls of each form of a kernel's operations. The forms below touch no data.

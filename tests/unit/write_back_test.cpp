@@ -10,7 +10,7 @@
 
 #include "src/core/workers.hpp"
 
-namespace paraes::posix {
+namespace paraes::calls {
 namespace {
 
 using Windows = std::vector<std::uint64_t>;
@@ -69,4 +69,4 @@ TEST(CompleteWindows, Threads_CompleteEachWindowOnce) {
 }
 
 }  // namespace
-}  // namespace paraes::posix
+}  // namespace paraes::calls

@@ -80,7 +80,7 @@ using Event = void*;
        int(float*, Event, Event))                                                                  \
   BOTH(X, required, load_module, cuModuleLoadData, hipModuleLoadData, int(Module*, const void*))   \
   BOTH(X, required, unload_module, cuModuleUnload, hipModuleUnload, int(Module))                   \
-  BOTH(X, required, find_gpu_kernel, cuModuleGetFunction, hipModuleGetFunction,                    \
+  BOTH(X, required, find_kernel, cuModuleGetFunction, hipModuleGetFunction,                        \
        int(Kernel*, Module, const char*))                                                          \
   CUDA(X, optional, set_kernel_attribute, cuFuncSetAttribute, int(Kernel, int, int))               \
   BOTH(X, required, launch, cuLaunchKernel, hipModuleLaunchKernel,                                 \

@@ -50,8 +50,8 @@ struct DriverFunction : Function {
 std::unique_ptr<Function> DriverProgram::function(const char* name) {
   const Current current(device_);
   Kernel kernel = nullptr;
-  const int code = device_.api().find_gpu_kernel.function(&kernel, module_, name);
-  if (code != success) device_.fail(device_.api().find_gpu_kernel, code, std::string(": ") + name);
+  const int code = device_.api().find_kernel.function(&kernel, module_, name);
+  if (code != success) device_.fail(device_.api().find_kernel, code, std::string(": ") + name);
   return std::make_unique<DriverFunction>(shared_from_this(), kernel);
 }
 

@@ -142,6 +142,6 @@ std::string reported_cpu_id() {
 
 std::string reported_hypervisor() { return ""; }
 
-bool is_intel_with_avx512() noexcept { return false; }
+bool prefers_second_level_cache() noexcept { return false; }
 
 }  // namespace paraes

@@ -152,6 +152,6 @@ std::string reported_hypervisor() {
   return name.empty() ? "unnamed" : name;
 }
 
-bool is_intel_with_avx512() noexcept { return intel_with_avx512; }
+bool prefers_second_level_cache() noexcept { return intel_with_avx512; }
 
 }  // namespace paraes
