@@ -32,8 +32,8 @@ std::vector<std::string> split(std::string_view list, std::string_view flag) {
   }
 }
 
-[[noreturn]] void unknown(std::string_view flag, std::string_view word,
-                          const std::vector<std::string>& known) {
+[[noreturn]] void refuse_word(std::string_view flag, std::string_view word,
+                              const std::vector<std::string>& known) {
   throw InvalidArgument(
       fmt::format("{}: '{}' is not one of {}", flag, word, fmt::join(known, ", ")));
 }
@@ -50,7 +50,7 @@ std::vector<std::string> choose(std::string_view flag, std::string_view list) {
     } else {
       std::vector<std::string> names = known;
       names.emplace_back("all");
-      unknown(flag, word, names);
+      refuse_word(flag, word, names);
     }
   }
   return chosen;
@@ -85,7 +85,7 @@ std::vector<std::string> parse_kernels(std::string_view list, const std::vector<
     } else {
       std::vector<std::string> names = known;
       names.insert(names.begin(), {"auto", "all"});
-      unknown("--kernel", word, names);
+      refuse_word("--kernel", word, names);
     }
   }
   return chosen;
@@ -241,6 +241,67 @@ void refuse_unused(const AxisTexts& texts, const Axes& axes) {
   }
 }
 
+std::string or_default(const std::string& text, const char* value) {
+  return text.empty() ? value : text;
+}
+
+// Whether each of the chosen words is `word`.
+std::vector<bool> choose_flags(std::string_view flag, const std::string& list,
+                               std::string_view word) {
+  std::vector<bool> flags;
+  for (const std::string& chosen : choose(flag, list)) flags.push_back(chosen == word);
+  return flags;
+}
+
+// Modes, key sizes and directions.
+void parse_jobs(const AxisTexts& texts, const NumberParsers& parsers, Axes& axes) {
+  axes.modes_named = !texts.mode.empty();
+  constexpr Mode modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
+  for (const std::string& word : choose("--mode", or_default(texts.mode, "all"))) {
+    for (const Mode mode : modes) {
+      if (to_string(mode) == word) axes.modes.push_back(mode);
+    }
+  }
+  axes.key_bits_named = !texts.key_bits.empty();
+  std::vector<std::string> key_bits = split(or_default(texts.key_bits, "128"), "--key-bits");
+  for (std::string& word : key_bits) {  // without leading zeros
+    if (word != "all") word = std::to_string(parsers.number(word, "--key-bits", 128, 256));
+  }
+  for (const std::string& word :
+       choose("--key-bits", fmt::format("{}", fmt::join(key_bits, ",")))) {
+    axes.key_bits.push_back(std::stoi(word));
+  }
+  for (const std::string& word : choose("--direction", or_default(texts.direction, "all"))) {
+    axes.directions.push_back(word == "encrypt" ? Direction::encrypt : Direction::decrypt);
+  }
+}
+
+std::size_t parse_unit(const std::string& text, const NumberParsers& parsers) {
+  const std::size_t unit = parsers.size(text, "--unit");
+  if (unit != 0 && (unit < 16 || unit > max_xts_unit_bytes)) {
+    throw InvalidArgument(
+        "--unit: an XTS data unit has 16 bytes to 2^20 blocks, or 0 for the whole message");
+  }
+  return unit;
+}
+
+void parse_rivals(const AxisTexts& texts, Axes& axes) {
+  const std::vector<std::string> own = open_own_rivals(texts.own_rivals);
+  axes.rivals_named = !texts.rivals.empty() || !own.empty();
+  if (texts.rivals != "none") {
+    if (!texts.rivals.empty() && has(split(texts.rivals, "--rivals"), "openssl")) {
+      throw InvalidArgument(
+          "--rivals: openssl is a kernel; the rivals are openssl-evp (memory) and openssl-enc "
+          "(files)");
+    }
+    // Adds to rival_names().
+    const std::string rivals =
+        with_libcryptos_opened(or_default(texts.rivals, "openssl-evp,openssl-enc,pinned-copy"));
+    axes.rivals = choose("--rivals", rivals);
+  }
+  for (const std::string& name : own) add_once(axes.rivals, name);
+}
+
 }  // namespace
 
 GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers) {
@@ -318,31 +379,10 @@ std::vector<std::string> axis_words(std::string_view flag) {
 }
 
 Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
-  const auto or_default = [](const std::string& text, const char* value) {
-    return text.empty() ? std::string(value) : text;
-  };
   Axes axes;
   axes.devices = parse_devices(or_default(texts.device, "cpu"));
   parse_kernels(texts.kernel, axes);
-  axes.modes_named = !texts.mode.empty();
-  constexpr Mode modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
-  for (const std::string& word : choose("--mode", or_default(texts.mode, "all"))) {
-    for (const Mode mode : modes) {
-      if (to_string(mode) == word) axes.modes.push_back(mode);
-    }
-  }
-  axes.key_bits_named = !texts.key_bits.empty();
-  std::vector<std::string> key_bits = split(or_default(texts.key_bits, "128"), "--key-bits");
-  for (std::string& word : key_bits) {  // without leading zeros
-    if (word != "all") word = std::to_string(parsers.number(word, "--key-bits", 128, 256));
-  }
-  for (const std::string& word :
-       choose("--key-bits", fmt::format("{}", fmt::join(key_bits, ",")))) {
-    axes.key_bits.push_back(std::stoi(word));
-  }
-  for (const std::string& word : choose("--direction", or_default(texts.direction, "all"))) {
-    axes.directions.push_back(word == "encrypt" ? Direction::encrypt : Direction::decrypt);
-  }
+  parse_jobs(texts, parsers, axes);
   for (const std::string& word : split(or_default(texts.threads, "1"), "--threads")) {
     const auto threads = static_cast<int>(parsers.number(word, "--threads", 0, 4096));
     add_once(axes.threads, threads == 0 ? available_cores() : threads);
@@ -350,39 +390,16 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
   axes.executors = choose("--executor", or_default(texts.executor, "threads"));
   if (!texts.size.empty()) axes.sizes = parse_sizes("--size", texts.size, parsers);
   axes.messages = parse_sizes("--message", or_default(texts.message, "whole"), parsers, "whole");
-  for (const std::string& word : choose("--keys", or_default(texts.keys, "one"))) {
-    axes.key_each.push_back(word == "each");
-  }
+  axes.key_each = choose_flags("--keys", or_default(texts.keys, "one"), "each");
   axes.scopes = choose("--scope", or_default(texts.scope, "memory"));
-  for (const std::string& word : choose("--in-place", or_default(texts.in_place, "no"))) {
-    axes.in_place.push_back(word == "yes");
-  }
+  axes.in_place = choose_flags("--in-place", or_default(texts.in_place, "no"), "yes");
   axes.formats = choose("--format", or_default(texts.format, "paraes"));
   axes.key_expansions = choose("--key-expansion", or_default(texts.key_expansion, "host"));
   axes.group_threads = parse_group_threads(texts.group_threads, parsers);
   axes.gpu_tunings = parse_tunings(texts.gpu_tunings, parsers);
   axes.transfers = choose("--transfer", or_default(texts.transfer, "staged"));
-  if (!texts.unit.empty()) {
-    axes.unit = parsers.size(texts.unit, "--unit");
-    if (axes.unit != 0 && (axes.unit < 16 || axes.unit > max_xts_unit_bytes)) {
-      throw InvalidArgument(
-          "--unit: an XTS data unit has 16 bytes to 2^20 blocks, or 0 for the whole message");
-    }
-  }
-  const std::vector<std::string> own = open_own_rivals(texts.own_rivals);
-  axes.rivals_named = !texts.rivals.empty() || !own.empty();
-  if (texts.rivals != "none") {
-    if (!texts.rivals.empty() && has(split(texts.rivals, "--rivals"), "openssl")) {
-      throw InvalidArgument(
-          "--rivals: openssl is a kernel; the rivals are openssl-evp (memory) and openssl-enc "
-          "(files)");
-    }
-    // Adds to rival_names().
-    const std::string rivals =
-        with_libcryptos_opened(or_default(texts.rivals, "openssl-evp,openssl-enc,pinned-copy"));
-    axes.rivals = choose("--rivals", rivals);
-  }
-  for (const std::string& name : own) add_once(axes.rivals, name);
+  if (!texts.unit.empty()) axes.unit = parse_unit(texts.unit, parsers);
+  parse_rivals(texts, axes);
   refuse_unused(texts, axes);
   return axes;
 }

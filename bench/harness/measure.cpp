@@ -323,42 +323,28 @@ void finish(CaseMeasurement& measurement, EnergyMeter& energy, const Settings& s
   if (measurement.failed()) result.verified = false;
 }
 
-}  // namespace
-
-Outcome measure(const Group& group, const Settings& settings, Random& random, EnergyMeter& energy,
-                const Progress& progress) {
-  Outcome outcome;
-  std::vector<CaseMeasurement> measurements;
-  for (const auto& timed : group) {
-    try {
-      timed->set_up();
-      CaseMeasurement measurement{timed.get(), {}, 1, 0, 0, true};
-      measurement.result.row = timed->row();
-      measurements.push_back(std::move(measurement));
-    } catch (const Skip& skip) {
-      outcome.skipped.push_back({timed->row(), skip.what()});
-    }
-  }
-
-  for (CaseMeasurement& measurement : measurements) {
-    progress(0, measurement.result.row);
-    guard(measurement, [&] {
-      double call_ns = 0;  // in the last batch
-      measurement.batch = calibrate(settings.min_sample_ns, [&](std::uint64_t batch) {
-        const double took = time_calls(*measurement.timed, batch);
-        call_ns = took / static_cast<double>(batch);
-        return took;
-      });
-      measurement.is_long = call_ns >= settings.long_call_ns;
-      const unsigned warmup = settings.warmup.value_or(measurement.is_long ? 0 : 1);
-      for (unsigned i = 0; i < warmup; ++i) {
-        if (measurement.timed->needs_restore()) measurement.timed->restore();
-        measurement.timed->call();
-      }
+// Finds how many calls a sample has, and warms up.
+void prepare(CaseMeasurement& measurement, const Settings& settings) {
+  guard(measurement, [&] {
+    double call_ns = 0;  // in the last batch
+    measurement.batch = calibrate(settings.min_sample_ns, [&](std::uint64_t batch) {
+      const double took = time_calls(*measurement.timed, batch);
+      call_ns = took / static_cast<double>(batch);
+      return took;
     });
-    measurement.timed->rest();
-  }
+    measurement.is_long = call_ns >= settings.long_call_ns;
+    const unsigned warmup = settings.warmup.value_or(measurement.is_long ? 0 : 1);
+    for (unsigned i = 0; i < warmup; ++i) {
+      if (measurement.timed->needs_restore()) measurement.timed->restore();
+      measurement.timed->call();
+    }
+  });
+  measurement.timed->rest();
+}
 
+// Takes a sample of each row in turn, in another order each time, until all have enough.
+void take_samples(std::vector<CaseMeasurement>& measurements, const Settings& settings,
+                  Random& random, EnergyMeter& energy, const Progress& progress) {
   for (unsigned round = 0; round < max_samples; ++round) {
     std::vector<CaseMeasurement*> order;
     for (CaseMeasurement& measurement : measurements) {
@@ -375,7 +361,28 @@ Outcome measure(const Group& group, const Settings& settings, Random& random, En
       measurement->timed->rest();
     }
   }
+}
 
+}  // namespace
+
+Outcome measure(const Group& group, const Settings& settings, Random& random, EnergyMeter& energy,
+                const Progress& progress) {
+  Outcome outcome;
+  std::vector<CaseMeasurement> measurements;
+  for (const auto& timed : group) {
+    try {
+      timed->set_up();
+      measurements.push_back({timed.get(), {}});
+      measurements.back().result.row = timed->row();
+    } catch (const Skip& skip) {
+      outcome.skipped.push_back({timed->row(), skip.what()});
+    }
+  }
+  for (CaseMeasurement& measurement : measurements) {
+    progress(0, measurement.result.row);
+    prepare(measurement, settings);
+  }
+  take_samples(measurements, settings, random, energy, progress);
   for (CaseMeasurement& measurement : measurements) {
     progress(1, measurement.result.row);
     finish(measurement, energy, settings);

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bench/file/tools.hpp"
@@ -251,22 +252,8 @@ class TextGrid {
   std::vector<std::vector<std::string>> rows_{1};  // the titles first
 };
 
-}  // namespace
-
-std::string size_text(std::uint64_t bytes) {
-  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  unsigned unit = 0;
-  while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{} {}", bytes, units[unit]);
-}
-
-std::string table(const Outcome& outcome) {
-  const std::vector<const Result*> rows = sorted(outcome);
-  if (rows.empty()) return skipped_text(outcome.skipped);
-
+// What all rows share, as the text above the table, and the columns of the other axes.
+std::pair<std::string, std::vector<Column>> split_columns(const std::vector<const Result*>& rows) {
   std::vector<Column> shown;
   std::string caption;
   for (const Column& column : axis_columns()) {
@@ -288,80 +275,110 @@ std::string table(const Outcome& outcome) {
       if (!text.empty()) caption += (caption.empty() ? "" : ", ") + text;
     }
   }
+  return {caption, shown};
+}
 
-  std::vector<std::string> rivals;
-  for (const Result& result : outcome.results) {
-    if (!result.row.rival.empty() && rate(result) > 0) add_once(rivals, result.row.rival);
-  }
+// How many times as fast as `rival` the result is; empty if the two do not compare.
+std::string ratio_to(const std::string& rival, const Result& result, const Outcome& outcome) {
+  const auto other =
+      std::find_if(outcome.results.begin(), outcome.results.end(), [&](const Result& candidate) {
+        return candidate.row.rival == rival && rate(candidate) > 0 &&
+               comparable(result.row, candidate.row);
+      });
+  if (other == outcome.results.end() || result.row.rival == rival) return "";
+  if (rate(result) <= 0 || is_noisy(result) || is_noisy(*other)) return "-";
+  return ratio_text(rate(result) / rate(*other));
+}
 
+bool has_many_messages(const std::vector<const Result*>& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const Result* r) { return !r->row.keys.empty(); });
+}
+
+std::string grid_text(const Outcome& outcome, const std::vector<const Result*>& rows,
+                      const std::vector<Column>& columns, const std::vector<std::string>& rivals) {
   TextGrid grid;
-  for (const Column& column : shown) grid.add_column(column.title, column.left);
+  for (const Column& column : columns) grid.add_column(column.title, column.left);
   grid.add_column("kernel", true);
   grid.add_column("MB/s", false);
-  const bool many =
-      std::any_of(rows.begin(), rows.end(), [](const Result* r) { return !r->row.keys.empty(); });
+  const bool many = has_many_messages(rows);
   if (many) grid.add_column("Mmsg/s", false);
   grid.add_column("\xc2\xb1%", false);
   for (const std::string& name : rivals) grid.add_column("/" + name, false);
-  bool all_right = true;
-  for (const Result* r : rows) all_right = all_right && r->verified;
+  const bool all_right =
+      std::all_of(rows.begin(), rows.end(), [](const Result* r) { return r->verified; });
   if (!all_right) grid.add_column("", true);
 
-  std::size_t samples = 0;
-  std::size_t outliers = 0;
   for (const Result* r : rows) {
-    samples += r->samples_ns.size();
-    outliers += r->statistics.outliers.size();
-    std::vector<std::string> cells = cells_of(shown, r->row);
+    std::vector<std::string> cells = cells_of(columns, r->row);
     cells.push_back(rate_text(rate(*r)));
     if (many) cells.push_back(r->row.keys.empty() ? "" : rate_text(message_rate(*r)));
     cells.push_back(spread_text(*r));
-    for (const std::string& name : rivals) {
-      const auto other = std::find_if(outcome.results.begin(), outcome.results.end(),
-                                      [&](const Result& candidate) {
-                                        return candidate.row.rival == name && rate(candidate) > 0 &&
-                                               comparable(r->row, candidate.row);
-                                      });
-      if (other == outcome.results.end() || r->row.rival == name) {
-        cells.emplace_back();
-      } else if (rate(*r) <= 0 || is_noisy(*r) || is_noisy(*other)) {
-        cells.emplace_back("-");
-      } else {
-        cells.push_back(ratio_text(rate(*r) / rate(*other)));
-      }
-    }
+    for (const std::string& name : rivals) cells.push_back(ratio_to(name, *r, outcome));
     if (!all_right) cells.emplace_back(r->verified ? "" : "WRONG");
     grid.add_row(std::move(cells));
   }
   // Makes room by leaving out the ratios to the last rivals, whose own rows stay.
-  const std::size_t fixed = shown.size() + (many ? 4 : 3);
+  const std::size_t fixed = columns.size() + (many ? 4 : 3);
   for (std::size_t n = rivals.size(); n > 1 && grid.width() > max_width; --n) {
     grid.drop_column(fixed + n - 1);
   }
+  return grid.text();
+}
 
-  std::string out = caption.empty() ? "" : caption + "\n";
-  out += grid.text();
-  out += fmt::format(
+// The lines below the table: what its columns mean, and what is wrong with its rows.
+std::string legend(const std::vector<const Result*>& rows, const std::vector<std::string>& rivals) {
+  std::string out = fmt::format(
       "MB/s: 10^6 bytes per second, median; \xc2\xb1%: 1.4826 MAD; /NAME: relative to that rival; "
       "(NAME): a rival\n");
   out += versions_text(rivals);
-  if (many) out += "Mmsg/s: 10^6 messages per second\n";
+  if (has_many_messages(rows)) out += "Mmsg/s: 10^6 messages per second\n";
   if (std::any_of(rows.begin(), rows.end(), [](const Result* r) { return is_noisy(*r); })) {
     out += fmt::format(
         "!: the samples vary by more than {:.0f} %, so that ratios would mean nothing; measure "
         "again on an idle machine\n",
         max_spread);
   }
+  std::size_t samples = 0;
+  std::size_t outliers = 0;
+  for (const Result* r : rows) {
+    samples += r->samples_ns.size();
+    outliers += r->statistics.outliers.size();
+  }
   if (outliers > 0)
     out += fmt::format("{} of {} samples are outliers (marked in the JSON)\n", outliers, samples);
   for (const Result* r : rows) {
-    if (!r->verified) {
-      out += fmt::format("WRONG: {} {} {}: {}\n", r->row.who(), size_text(r->row.bytes),
-                         r->row.mode ? to_string(*r->row.mode) : "copy",
-                         r->error.empty() ? "the result is not the expected one" : r->error);
-    }
+    if (r->verified) continue;
+    out += fmt::format("WRONG: {} {} {}: {}\n", r->row.who(), size_text(r->row.bytes),
+                       r->row.mode ? to_string(*r->row.mode) : "copy",
+                       r->error.empty() ? "the result is not the expected one" : r->error);
   }
-  return out + skipped_text(outcome.skipped);
+  return out;
+}
+
+}  // namespace
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  unsigned unit = 0;
+  while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", bytes, units[unit]);
+}
+
+std::string table(const Outcome& outcome) {
+  const std::vector<const Result*> rows = sorted(outcome);
+  if (rows.empty()) return skipped_text(outcome.skipped);
+  std::vector<std::string> rivals;
+  for (const Result& result : outcome.results) {
+    if (!result.row.rival.empty() && rate(result) > 0) add_once(rivals, result.row.rival);
+  }
+  const auto [caption, columns] = split_columns(rows);
+  const std::string grid = grid_text(outcome, rows, columns, rivals);
+  return (caption.empty() ? "" : caption + "\n") + grid + legend(rows, rivals) +
+         skipped_text(outcome.skipped);
 }
 
 std::string listing(const BenchPlan& plan) {

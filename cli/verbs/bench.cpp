@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/bench.hpp"
 #include "cli/arguments/number_flags.hpp"
@@ -71,79 +72,93 @@ int bench_verb(Flags flags, const CLI::App& verb, const BenchOverrides& override
                     overrides.run);
 }
 
+struct AxisFlag {
+  const char* name;
+  std::string bench::AxisTexts::*text;
+  const char* type;  // null: the words that the axis takes
+  const char* help;
+  bool on_ranks = true;
+  std::vector<std::string> bench::AxisTexts::*texts = nullptr;  // of a flag given several times
+};
+
+constexpr AxisFlag axis_flags[] = {
+    {"--device", &bench::AxisTexts::device, "cpu,cuda:N,...",
+     "Where to compute: cpu (default) and GPUs, named as for encrypt."},
+    {"--kernel", &bench::AxisTexts::kernel, "auto,NAME,...",
+     "Implementations of AES (default: auto)."},
+    {"--mode", &bench::AxisTexts::mode, nullptr, "Modes (default: all that the scope has)."},
+    {"--key-bits", &bench::AxisTexts::key_bits, nullptr, "Sizes of the AES key (default: 128)."},
+    {"--direction", &bench::AxisTexts::direction, nullptr, "Directions (default: both)."},
+    {"-T,--threads", &bench::AxisTexts::threads, "N,...",
+     "Numbers of CPU threads; 0 is all cores (default: 1)."},
+    {"--executor", &bench::AxisTexts::executor, nullptr,
+     "memory scope: use threads of the library (default) or of OpenMP."},
+    {"--size", &bench::AxisTexts::size, "SIZE,...",
+     "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "
+     "file: 64MiB)."},
+    // Ranks share one message.
+    {"--message", &bench::AxisTexts::message, "SIZE,...",
+     "memory scope, GCM on the CPU: cut the size into many messages of so many bytes, computed "
+     "in one call (default: whole, which is one).",
+     false},
+    {"--keys", &bench::AxisTexts::keys, nullptr,
+     "With --message: one key for all messages (default), or each its own.", false},
+    {"--scope", &bench::AxisTexts::scope, nullptr,
+     "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
+     "memory)."},
+    {"--in-place", &bench::AxisTexts::in_place, nullptr,
+     "Output over the input (default: no; bare: yes)."},
+    {"--format", &bench::AxisTexts::format, nullptr,
+     "Formats of the file scope (default: paraes)."},
+    {"--key-expansion", &bench::AxisTexts::key_expansion, nullptr,
+     "Where keys for GPUs are expanded (default: host)."},
+    {"--group-threads", &bench::AxisTexts::group_threads, "N,...",
+     "memory and transfer scope: threads of a group (block) of the GPU's kernels, multiples of 32 "
+     "up to 1024 (default: the kernel's choice)."},
+    {"--gpu-tuning", nullptr, "NAME=N,...",
+     "memory and transfer scope: how a GPU works: streams=N, launch=SIZE, tables=N "
+     "(ttable), groups=N (in a multiprocessor), ghash=tensor or ghash=scalar (without "
+     "tensor cores). May be given several times (default: paraes's own choice).",
+     true, &bench::AxisTexts::gpu_tunings},
+    {"--transfer", &bench::AxisTexts::transfer, nullptr,
+     "How data gets to a GPU (default: staged)."},
+    {"--rivals", &bench::AxisTexts::rivals, "NAME,...",
+     "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "
+     "stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: pinned-copy "
+     "(default); files: openssl-enc (default), age, cp, copy-threads; none."},
+    // Rivals do not run on ranks.
+    {"--rival", nullptr, "NAME=FILE",
+     "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "
+     "be given several times. docs/benchmarking.md has an example.",
+     false, &bench::AxisTexts::own_rivals},
+};
+
+void add_axes(CLI::App& verb, bench::AxisTexts& axes, bool on_ranks) {
+  verb.option_defaults()->group(bench_axes_group);
+  for (const AxisFlag& flag : axis_flags) {
+    if (on_ranks && !flag.on_ranks) continue;
+    CLI::Option* const option =
+        flag.texts == nullptr
+            ? verb.add_option(flag.name, axes.*flag.text, flag.help)
+            : verb.add_option(flag.name, axes.*flag.texts, flag.help)->allow_extra_args(false);
+    option->type_name(flag.type != nullptr
+                          ? flag.type
+                          : fmt::format("{}", fmt::join(bench::axis_words(flag.name), ",")));
+  }
+  verb.get_option("--in-place")->expected(0, 1);
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
   CLI::App* verb =
       app.add_subcommand("bench", "Measures kernels, and other implementations beside them.");
   auto flags = std::make_shared<Flags>();
-  bench::AxisTexts& axes = flags->axes;
   bench::Options& options = flags->options;
-
-  verb->option_defaults()->group(bench_axes_group);
-  const auto option = [&](const char* name, auto& text, std::string type, const char* help) {
-    return verb->add_option(name, text, help)->type_name(std::move(type));
+  const auto option = [&](const char* name, std::string& text, const char* type, const char* help) {
+    verb->add_option(name, text, help)->type_name(type);
   };
-  const auto words = [](const char* name) {
-    return fmt::format("{}", fmt::join(bench::axis_words(name), ","));
-  };
-  option("--device", axes.device, "cpu,cuda:N,...",
-         "Where to compute: cpu (default) and GPUs, named as for encrypt.");
-  option("--kernel", axes.kernel, "auto,NAME,...", "Implementations of AES (default: auto).");
-  option("--mode", axes.mode, words("--mode"), "Modes (default: all that the scope has).");
-  option("--key-bits", axes.key_bits, words("--key-bits"), "Sizes of the AES key (default: 128).");
-  option("--direction", axes.direction, words("--direction"), "Directions (default: both).");
-  option("-T,--threads", axes.threads, "N,...",
-         "Numbers of CPU threads; 0 is all cores (default: 1).");
-  option("--executor", axes.executor, words("--executor"),
-         "memory scope: use threads of the library (default) or of OpenMP.");
-  option(
-      "--size", axes.size, "SIZE,...",
-      "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "
-      "file: 64MiB).");
-  // Ranks share one message.
-  if (!overrides.run) {
-    option(
-        "--message", axes.message, "SIZE,...",
-        "memory scope, GCM on the CPU: cut the size into many messages of so many bytes, computed "
-        "in one call (default: whole, which is one).");
-    option("--keys", axes.keys, words("--keys"),
-           "With --message: one key for all messages (default), or each its own.");
-  }
-  option("--scope", axes.scope, words("--scope"),
-         "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
-         "memory).");
-  option("--in-place", axes.in_place, words("--in-place"),
-         "Output over the input (default: no; bare: yes).")
-      ->expected(0, 1);
-  option("--format", axes.format, words("--format"),
-         "Formats of the file scope (default: paraes).");
-  option("--key-expansion", axes.key_expansion, words("--key-expansion"),
-         "Where keys for GPUs are expanded (default: host).");
-  option(
-      "--group-threads", axes.group_threads, "N,...",
-      "memory and transfer scope: threads of a group (block) of the GPU's kernels, multiples of 32 "
-      "up to 1024 (default: the kernel's choice).");
-  option("--gpu-tuning", axes.gpu_tunings, "NAME=N,...",
-         "memory and transfer scope: how a GPU works: streams=N, launch=SIZE, tables=N "
-         "(ttable), groups=N (in a multiprocessor), ghash=tensor or ghash=scalar (without "
-         "tensor cores). May be given several times (default: paraes's own choice).")
-      ->allow_extra_args(false);
-  option("--transfer", axes.transfer, words("--transfer"),
-         "How data gets to a GPU (default: staged).");
-  option(
-      "--rivals", axes.rivals, "NAME,...",
-      "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "
-      "stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: pinned-copy "
-      "(default); files: openssl-enc (default), age, cp, copy-threads; none.");
-
-  // Rivals do not run on ranks.
-  if (!overrides.run) {
-    option("--rival", axes.own_rivals, "NAME=FILE",
-           "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "
-           "be given several times. docs/benchmarking.md has an example.")
-        ->allow_extra_args(false);
-  }
+  add_axes(*verb, flags->axes, static_cast<bool>(overrides.run));
 
   verb->option_defaults()->group("Sampling");
   add_number(*verb, "--samples", options.samples, {1, 100000},
@@ -155,7 +170,7 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
              "Untimed calls per row (default: 1; 0 where a call takes a second or more).");
   add_number(*verb, "--seed", options.seed, {},
              "Seed for the order of the samples (default: random).");
-  option("--unit", axes.unit, "SIZE",
+  option("--unit", flags->axes.unit, "SIZE",
          "Size of an XTS data unit; 0 is the whole message (default: 4KiB).");
   verb->add_flag("--no-overlap", flags->no_overlap,
                  "Run the phases (read, compute, write) one after another.");

@@ -1,9 +1,10 @@
-"""Tests of bench/python.
+"""Tests of bench/python_package.
 
-    python_test.py StandIns    with stand-ins for the packages paraes and cryptography
-    python_test.py Packages    with the packages themselves, in the Python that PARAES_PYTHON names;
-                               exits with 77, which ctest shows as skipped, if it lacks them, or
-                               with 1 if PARAES_REQUIRE_LAB is 1
+    python_package_test.py StandIns    with stand-ins for the packages paraes and cryptography
+    python_package_test.py Packages    with the packages themselves, in the Python that
+                                       PARAES_PYTHON names; exits with 77, which ctest shows as
+                                       skipped, if it lacks them, or with 1 if
+                                       PARAES_REQUIRE_LAB is 1
 """
 
 import os
@@ -16,7 +17,7 @@ import unittest
 
 import cases
 
-BENCH = cases.TREE / "bench/python"
+BENCH = cases.TREE / "bench/python_package"
 PACKAGES_PYTHON = os.environ.get("PARAES_PYTHON", sys.executable)
 NEEDED = "import cryptography.cobblestone; from paraes import AESGCM"
 
@@ -191,8 +192,8 @@ class Case(cases.FolderCase):
 
     def run_bench(self, *flags, **environment):
         """Return the exit status, the output and the report."""
-        return self.run_script("python", "--sizes", "100,1MiB", "--large", "1MiB", "--rounds", "3",
-                               "--folder", self.files, *flags, **environment)
+        return self.run_script("python_package", "--sizes", "100,1MiB", "--large", "1MiB",
+                               "--rounds", "3", "--folder", self.files, *flags, **environment)
 
     def check_report(self, report, rounds):
         self.assertEqual(report["schema"], 1)
@@ -306,7 +307,7 @@ AESGCM.decrypt = slow
                 self.write("paraes/__init__.py", f"{PARAES}\n{code}\n")
                 status, text, report = self.run_bench("--only", group)
                 self.assertEqual(status, 1, text)
-                self.assertIn(f"bench/python: {message}", text)
+                self.assertIn(f"bench/python_package: {message}", text)
                 self.assertNotIn("Traceback", text)
                 self.assertIsNone(report)
                 self.assertEqual(list(self.files.iterdir()), [])
@@ -339,7 +340,7 @@ AESGCM.decrypt = slow
                       ("--only", "aead", "--sizes", "16", "--json", absent / "report.json")):
             status, text, _ = self.run_bench(*flags)
             self.assertEqual(status, 2, text)
-            self.assertIn("bench/python: ", text)
+            self.assertIn("bench/python_package: ", text)
             self.assertNotIn("Traceback", text)
 
     def test_wrong_arguments_are_usage_errors(self):
