@@ -212,10 +212,6 @@ def open(file: Path | BinaryIO, mode: str = "rb",
         options.clear()  # as in _call
 
 
-def _name_of(file: object) -> object:
-    return file if isinstance(file, str | bytes | os.PathLike) else getattr(file, "name", None)
-
-
 class _Turns:
     """Lets the calls of an object take turns, and refuses one from within another of its thread."""
 
@@ -243,7 +239,32 @@ class _Turns:
         self._lock.release()
 
 
-class DecryptedReader(io.BufferedIOBase):
+class _PlaintextFile(io.BufferedIOBase):
+    """The parts that DecryptedReader and EncryptedWriter share."""
+
+    def __init__(self, file: Any, mode: str) -> None:
+        is_path = isinstance(file, str | bytes | os.PathLike)
+        self.name: object = file if is_path else getattr(file, "name", None)
+        self.mode = mode
+        self._offset = 0
+
+    def __repr__(self) -> str:
+        return f"<paraes.{type(self).__name__} name={self.name!r}>"
+
+    def _check(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+
+    def tell(self) -> int:
+        """Return the offset in the plaintext."""
+        self._check()
+        return self._offset
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an open file cannot be pickled")
+
+
+class DecryptedReader(_PlaintextFile):
     """The plaintext of an encrypted file. open() makes it.
 
     What is read in order is opened ahead, on all cores. One object may be used by several threads,
@@ -252,16 +273,11 @@ class DecryptedReader(io.BufferedIOBase):
     """
 
     def __init__(self, file: Any, native: _native.PlainReader | _native.StreamReader) -> None:
-        self.name = _name_of(file)
-        self.mode = "rb"
+        super().__init__(file, "rb")
         self._file = file  # an object must not be closed while it is used
         self._native = native
-        self._offset = 0
         self._turns = _Turns()  # the offset belongs to one call at a time
         self._plain = native if isinstance(native, _native.PlainReader) else None
-
-    def __repr__(self) -> str:
-        return f"<paraes.DecryptedReader name={self.name!r}>"
 
     def readable(self) -> bool:
         self._check()
@@ -270,10 +286,6 @@ class DecryptedReader(io.BufferedIOBase):
     def seekable(self) -> bool:
         self._check()
         return self._plain is not None
-
-    def _check(self) -> None:
-        if self.closed:
-            raise ValueError("I/O operation on closed file")
 
     def readinto(self, buffer: Buffer, /) -> int:
         """Fill `buffer`, and return how many bytes there were: fewer only at the end."""
@@ -363,21 +375,14 @@ class DecryptedReader(io.BufferedIOBase):
         self._offset = offset
         return offset
 
-    def tell(self) -> int:
-        self._check()
-        return self._offset
-
     def close(self) -> None:
         if not self.closed:
             self._native.close()
             self._file = None
         super().close()
 
-    def __reduce__(self) -> Any:
-        raise TypeError("an open file cannot be pickled")
 
-
-class EncryptedWriter(io.BufferedIOBase):
+class EncryptedWriter(_PlaintextFile):
     """Encrypts what is written to it. open() makes it.
 
     close() ends the message, and a file appears under its name. abort(), an exception in a `with`
@@ -389,17 +394,8 @@ class EncryptedWriter(io.BufferedIOBase):
     """
 
     def __init__(self, file: Any, native: _native.PlainWriter, mode: str) -> None:
-        self.name = _name_of(file)
-        self.mode = mode
+        super().__init__(file, mode)
         self._native = native
-        self._written = 0
-
-    def __repr__(self) -> str:
-        return f"<paraes.EncryptedWriter name={self.name!r}>"
-
-    def _check(self) -> None:
-        if self.closed:
-            raise ValueError("I/O operation on closed file")
 
     def writable(self) -> bool:
         self._check()
@@ -409,13 +405,8 @@ class EncryptedWriter(io.BufferedIOBase):
         """Encrypt `data`, and return its size in bytes."""
         self._check()
         n = self._native.write(data)
-        self._written += n
+        self._offset += n
         return n
-
-    def tell(self) -> int:
-        """Return how many bytes were written."""
-        self._check()
-        return self._written
 
     def flush(self) -> None:
         """Do nothing: a segment is written when it is full, and the rest when the file closes."""
@@ -456,6 +447,3 @@ class EncryptedWriter(io.BufferedIOBase):
             warnings.warn(f"{self!r} was not closed: nothing was written", ResourceWarning,
                           stacklevel=2, source=self)
         self.abort()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("an open file cannot be pickled")
