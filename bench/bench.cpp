@@ -25,6 +25,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/core/system/descriptors.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -37,12 +38,6 @@ void check_is_report(int descriptor, const std::string& path) {
   const bool is_report = text.rfind('{', 0) == 0 && text.find("\"schema\"") != text.npos;
   if (text.empty() || is_report) return;
   throw InvalidArgument(path + ": it exists and is not a bench report: name another file");
-}
-
-mode_t mode_of_new_files() {
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0666U & ~mask;
 }
 
 // Called before anything is measured, so that a wrong path does not waste an hour of samples. An
@@ -61,7 +56,7 @@ std::unique_ptr<Sink> open_report(const std::string& path) {
   }
   FileSink::Options options;
   options.overwrite = true;
-  options.mode = mode_of_new_files();
+  options.mode = 0666U & ~system::current_umask();
   if (existing.get() < 0) return std::make_unique<FileSink>(path, std::move(options));
   options.mode = status.st_mode & 0777U;
   return std::make_unique<FileSink>(std::filesystem::canonical(path).string(), std::move(options));

@@ -34,40 +34,40 @@ using Member =
                  std::optional<Format> O::*, std::optional<BlockMode> O::*,
                  std::optional<TinkHash> O::*, std::optional<KeyEncoding> O::*>;
 
-// `Place`: a pointer to a member, or any of those to members of some options.
-template <class Place>
+// `Target`: a pointer to a member, or any of those to members of some options.
+template <class Target>
 struct Value {
-  Place place;
+  Target target;
   const char* type = nullptr;  // as --help shows it; null: a switch, or the choices
   std::uint64_t least = 0;
   std::uint64_t most = 0;               // 0: a size
   std::span<const unsigned> choices{};  // of numbers; empty: any
 };
 
-template <class Place>
-constexpr Value<Place> on(Place place) {
-  return {place};
+template <class Target>
+constexpr Value<Target> on(Target target) {
+  return {target};
 }
 // One of the words that the type of the member has.
-template <class Place>
-constexpr Value<Place> choice(Place place) {
-  return {place};
+template <class Target>
+constexpr Value<Target> choice(Target target) {
+  return {target};
 }
-template <class Place>
-constexpr Value<Place> text(Place place, const char* type) {
-  return {place, type};
+template <class Target>
+constexpr Value<Target> text(Target target, const char* type) {
+  return {target, type};
 }
-template <class Place>
-constexpr Value<Place> size(Place place) {
-  return {place, "SIZE"};
+template <class Target>
+constexpr Value<Target> size(Target target) {
+  return {target, "SIZE"};
 }
-template <class Place>
-constexpr Value<Place> number(Place place, std::uint64_t least, std::uint64_t most) {
-  return {place, "N", least, most};
+template <class Target>
+constexpr Value<Target> number(Target target, std::uint64_t least, std::uint64_t most) {
+  return {target, "N", least, most};
 }
-template <class Place>
-constexpr Value<Place> number_of(Place place, std::span<const unsigned> choices) {
-  return {place, nullptr, 0, 0, choices};
+template <class Target>
+constexpr Value<Target> number_of(Target target, std::span<const unsigned> choices) {
+  return {target, nullptr, 0, 0, choices};
 }
 
 struct Use {
@@ -109,11 +109,11 @@ constexpr Rule<Options> rule(bool (*fits)(const Options& options, const FlagFact
 }
 
 // `parts`: uses and rules.
-template <class Options, class Place, class... Parts>
-constexpr Flag<Options> row(const char* names, const char* group, Value<Place> value,
+template <class Options, class Target, class... Parts>
+constexpr Flag<Options> row(const char* names, const char* group, Value<Target> value,
                             Parts... parts) {
   Flag<Options> flag = {
-      names, group, {value.place, value.type, value.least, value.most, value.choices}};
+      names, group, {value.target, value.type, value.least, value.most, value.choices}};
   Use* next_use = flag.uses;
   Rule<Options>* next_rule = flag.rules;
   const auto add = [&](auto part) {
@@ -132,24 +132,26 @@ template <class T, class Options>
 typename NumberInside<T>::type type_in(T Options::*);
 
 // As --help shows it; empty for a switch, which is given nothing.
-template <class Place>
-std::string shown_type(const Value<Place>& value) {
+template <class Target>
+std::string shown_type(const Value<Target>& value) {
   if (value.type != nullptr) return value.type;
   if (!value.choices.empty()) return fmt::format("{}", fmt::join(value.choices, "|"));
   return std::visit(
-      [](auto place) -> std::string {
-        using Type = decltype(type_in(place));
+      [](auto target) -> std::string {
+        using Type = decltype(type_in(target));
         if constexpr (std::is_enum_v<Type>) return type_of(choices_of(Type{}));
         return "";
       },
-      value.place);
+      value.target);
 }
 
-template <class Place>
-bool repeats(const Value<Place>& value) {
+template <class Target>
+bool repeats(const Value<Target>& value) {
   return std::visit(
-      [](auto place) { return std::is_same_v<decltype(type_in(place)), std::vector<std::string>>; },
-      value.place);
+      [](auto target) {
+        return std::is_same_v<decltype(type_in(target)), std::vector<std::string>>;
+      },
+      value.target);
 }
 
 // Throws InvalidArgument, which names the flag, for a text that does not fit.
@@ -157,27 +159,27 @@ template <class Options>
 void store(const Value<Member<Options>>& value, Options& options, const std::string& flag,
            const std::string& text) {
   std::visit(
-      [&](auto place) {
-        using Type = decltype(type_in(place));
+      [&](auto target) {
+        using Type = decltype(type_in(target));
         if constexpr (std::is_same_v<Type, bool>) {
-          options.*place = true;
+          options.*target = true;
         } else if constexpr (std::is_same_v<Type, std::vector<std::string>>) {
-          (options.*place).push_back(text);
+          (options.*target).push_back(text);
         } else if constexpr (std::is_same_v<Type, std::string>) {
-          options.*place = text;
+          options.*target = text;
         } else if constexpr (std::is_same_v<Type, std::vector<std::uint8_t>>) {
-          options.*place = parse_hex(text, flag);
+          options.*target = parse_hex(text, flag);
         } else if constexpr (std::is_enum_v<Type>) {
-          options.*place = pick(flag, choices_of(Type{}), text);
+          options.*target = pick(flag, choices_of(Type{}), text);
         } else if (!value.choices.empty()) {
-          options.*place = static_cast<Type>(parse_number_of(text, flag, value.choices));
+          options.*target = static_cast<Type>(parse_number_of(text, flag, value.choices));
         } else {
-          options.*place = static_cast<Type>(
+          options.*target = static_cast<Type>(
               value.most == 0 ? parse_size(text, flag)
                               : parse_number(text, flag, value.least, value.most));
         }
       },
-      value.place);
+      value.target);
 }
 
 }  // namespace paraes::cli::flag_table

@@ -28,7 +28,7 @@ struct FoundFile {
   std::uint32_t folder = 0;  // as numbered by the list
   bool regular = false;      // false: a pipe or device
   FileState state = FileState::waiting;
-  bool replaces_small = false;  // its output replaces a regular file that could hold a secret
+  bool may_replace_secret = false;  // its output replaces a regular file that could hold a secret
 };
 
 // One file of a run: where it is read, and where its output goes.

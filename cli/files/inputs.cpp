@@ -344,7 +344,7 @@ class Finder {
     if (!existing) return;
     if (plan_.replaces_files()) {
       replaced_.push_back({number, FileId(*existing)});
-      list_[number].replaces_small =
+      list_[number].may_replace_secret =
           S_ISREG(existing->st_mode) &&
           existing->st_size <= static_cast<off_t>(KnownSecrets::most_file_bytes);
     }

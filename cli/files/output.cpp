@@ -20,6 +20,7 @@
 #include "paraes/error.hpp"
 #include "src/core/system/descriptors.hpp"
 #include "src/core/system/files.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -77,7 +78,7 @@ void refuse_mount_point(const Place& place, const std::string& shown, Verb verb)
 
 mode_t umask_of_process() {
   static const mode_t mask = [] {
-    const mode_t found = umask(0);
+    const mode_t found = system::current_umask();
     // Keep the owner's bits of new files: this process must be able to use them.
     umask(found & ~static_cast<mode_t>(S_IRWXU));
     return found;

@@ -42,8 +42,8 @@ struct Destination {
                                               const Destination& destination, const Input& input,
                                               TemporaryName& temporary, bool named);
 
-// default_mode applies the umask to a mode. Reading the umask means changing it for all threads:
-// call remember_umask before any are started.
+// default_mode applies the umask to a mode. The first call changes the process's umask, so that its
+// owner can use what it makes: call remember_umask before any threads are started.
 void remember_umask();
 [[nodiscard]] mode_t default_mode(mode_t mode);
 

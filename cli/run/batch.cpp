@@ -99,7 +99,7 @@ class Batch {
         run_.files.check_input_contents(found.files.place(file), found.files.found_as(file));
       }
       // rekey replaces its inputs.
-      if (file.replaces_small || (fits && plan_.verb == Verb::rekey)) {
+      if (file.may_replace_secret || (fits && plan_.verb == Verb::rekey)) {
         run_.files.check_target_contents(found.output(file).value_or(found.files.place(file)),
                                          found.files.shown(file), found.files.found_as(file));
       }

@@ -13,8 +13,8 @@ namespace paraes::cli {
 void begin_run();
 
 // Carries out the plan on all inputs, reports the results and returns the exit status. A
-// `distributor` that is not null transfers the messages, except those of small files when there are
-// several inputs.
+// `distributor` that is not null transfers the messages, except those of concurrent files when
+// there are several inputs.
 [[nodiscard]] int run_batch(Plan plan, Distributor* distributor);
 
 // Reports a run that is refused as a whole, by the name of its first input, and returns the exit

@@ -22,8 +22,8 @@ namespace {
 
 // Files up to this size are processed concurrently, each by one thread; larger files one after
 // another, each by all threads.
-constexpr std::uint64_t small_file_bytes = std::uint64_t{4} << 20;
-// Even smaller ones are in memory as a whole: see SmallFileTask. On a GPU, they are processed in
+constexpr std::uint64_t most_concurrent_bytes = std::uint64_t{4} << 20;
+// Small ones are in memory as a whole: see SmallFileTask. On a GPU, they are processed in
 // groups; these are their limits.
 constexpr std::size_t most_group_files = 1024;
 constexpr std::uint64_t most_group_bytes = std::uint64_t{16} << 20;
@@ -51,7 +51,7 @@ void FileProcessor::for_each_file(std::size_t count,
       plan_.on_gpu ? StackSize::usual : StackSize::small);
 }
 
-FileJob FileProcessor::small_job(const Found& found, const FoundFile& file) {
+FileJob FileProcessor::concurrent_job(const Found& found, const FoundFile& file) {
   FileJob job = found.job(file);
   job.threads = 1;
   job.alone = true;
@@ -65,7 +65,7 @@ void FileProcessor::process_all(Found& found) {
     std::vector<SmallFileTask::Buffers> buffers(concurrent_files());
     for_each_file(files.size(), [&](unsigned worker, std::size_t i) {
       FoundFile& file = files[i];
-      if (file.state != FileState::waiting || file.bytes > small_file_bytes) return;
+      if (file.state != FileState::waiting || file.bytes > most_concurrent_bytes) return;
       const bool whole = is_processed_whole(file);
       if (whole && plan_.on_gpu) return;  // done
       if (!process_unless_out_of_memory(found, file, whole ? &buffers[worker] : nullptr)) {
@@ -74,10 +74,10 @@ void FileProcessor::process_all(Found& found) {
     });
   }
   for (const FoundFile& file : files) {
-    if (file.state == FileState::out_of_memory) process(small_job(found, file));
+    if (file.state == FileState::out_of_memory) process(concurrent_job(found, file));
   }
   for (const FoundFile& file : files) {
-    if (file.state != FileState::waiting || file.bytes <= small_file_bytes) continue;
+    if (file.state != FileState::waiting || file.bytes <= most_concurrent_bytes) continue;
     FileJob job = found.job(file);
     job.threads = plan_.execution.threads;
     process(job);
@@ -125,7 +125,7 @@ void FileProcessor::process_in_groups(const Found& found) {
 
 void FileProcessor::process_group(const Found& found, const std::vector<const FoundFile*>& files) {
   if (files.size() == 1) {
-    process(small_job(found, *files[0]));
+    process(concurrent_job(found, *files[0]));
     return;
   }
   struct Entry {
@@ -137,7 +137,7 @@ void FileProcessor::process_group(const Found& found, const std::vector<const Fo
   std::vector<Entry> entries(files.size());
   for_each_file(files.size(), [&](unsigned, std::size_t i) {
     Entry& entry = entries[i];
-    entry.job = small_job(found, *files[i]);
+    entry.job = concurrent_job(found, *files[i]);
     entry.outcome.report = results_.new_report(entry.job.input.shown);
     results_.attempt(entry.outcome, [&] {
       auto task = std::make_unique<SmallFileTask>(run_, entry.job, progress_of_file_, entry.outcome,
@@ -198,7 +198,7 @@ bool FileProcessor::process_unless_out_of_memory(const Found& found, const Found
     }
   };
   unless_out_of_memory([&] {
-    job = small_job(found, file);
+    job = concurrent_job(found, file);
     outcome.report = results_.new_report(job.input.shown);
     results_.attempt(outcome, [&] {
       unless_out_of_memory([&] {

@@ -1,4 +1,4 @@
-// Processes the files of a run: small ones together, large ones one after another.
+// Processes the files of a run: up to 4 MiB concurrently, larger ones one after another.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class FileProcessor {
   void for_each_file(std::size_t count,
                      const std::function<void(unsigned, std::size_t)>& body) const;
   // One of several concurrent files.
-  [[nodiscard]] static FileJob small_job(const Found& found, const FoundFile& file);
+  [[nodiscard]] static FileJob concurrent_job(const Found& found, const FoundFile& file);
   // Another name of a file that was rekeyed. If it is a hard link, the old file is still there.
   void process_again(const Found& found, std::uint32_t number, const FileId& id);
   // Whether it is a small file that is processed in memory, as a whole: see SmallFileTask.

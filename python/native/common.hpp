@@ -251,6 +251,10 @@ class DeviceUse {
   OwnerProcess owner_;
 };
 
+// To be called in a child after os.fork(): it works on one thread from then on, unless it calls
+// limit_threads(). Threads of the parent do not exist in it.
+void after_fork_in_child() noexcept;
+
 // The value of an argument that is a whole number, or the nearest one of 64 bits. Throws TypeError
 // if it is no int.
 [[nodiscard]] std::int64_t whole_number(nb::handle value, const std::string& name);

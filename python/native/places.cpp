@@ -10,6 +10,7 @@
 
 #include "src/core/system/descriptors.hpp"
 #include "src/core/system/files.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::python {
 namespace {
@@ -55,14 +56,6 @@ void refuse_mount_point(const std::string& path, const char* advice) {
 
 }  // namespace
 
-mode_t masked(mode_t mode) noexcept {
-  // There is no call that reads the umask without setting it. Meanwhile, other threads make files
-  // that only the owner can read.
-  const mode_t mask = umask(077);
-  umask(mask);
-  return mode & ~mask;
-}
-
 OpenedFile open_for_reading(const std::string& path, const Secrets& secrets, bool waits) {
   OpenedFile file;
   file.path = path;
@@ -102,10 +95,10 @@ std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets
   sink.overwrite = is_there;
   sink.narrow = !options.keep_mode;
   if (options.input == nullptr) {
-    sink.mode = exists ? status.st_mode & 0777 : masked(0666);
+    sink.mode = exists ? status.st_mode & 0777 : 0666 & ~system::current_umask();
   } else {
     const mode_t mode = permissions(options.input->descriptor.get(), options.input->status);
-    sink.mode = options.keep_mode ? mode : masked(mode);
+    sink.mode = options.keep_mode ? mode : mode & ~system::current_umask();
     sink.modified = FileVersion(options.input->status).modified;
   }
   return std::make_unique<FileSink>(exists ? without_links(path) : path, std::move(sink));

@@ -49,7 +49,4 @@ void commit(FileSink& sink, const std::string& path, const Secrets& secrets,
 // Commits it, unless anything has happened to the opened file (IoError).
 void commit_replacement(FileSink& sink, const OpenedFile& file);
 
-// `mode` without the bits of the umask.
-[[nodiscard]] mode_t masked(mode_t mode) noexcept;
-
 }  // namespace paraes::python

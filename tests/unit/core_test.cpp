@@ -1,18 +1,30 @@
-// Powers in the field of GCM, counters, the S-box, XTS data units, and constant-time comparison.
+// Powers in the field of GCM, counters, the S-box, XTS data units, constant-time comparison, and
+// the umask.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
 
+#include "paraes/io.hpp"
 #include "paraes/secret.hpp"
 #include "src/core/bulk_copy.hpp"
 #include "src/core/counter.hpp"
 #include "src/core/gf128.hpp"
 #include "src/core/sbox.hpp"
+#include "src/core/system/process.hpp"
 #include "src/modes/xts.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/hex.hpp"
 #include "tests/support/spec.hpp"
+#include "tests/support/systems.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace paraes {
 namespace {
@@ -138,6 +150,39 @@ TEST(SecureZero, ZeroesTheGivenBytesOnly) {
     ASSERT_EQ(data[i], i >= 3 && i < 43 ? 0 : 0x5a) << "byte " << i;
   }
   secure_zero(nullptr, 0);
+}
+
+mode_t mode_of_new_file(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  struct stat status = {};
+  EXPECT_EQ(fstat(file.get(), &status), 0) << path;
+  EXPECT_EQ(unlink(path.c_str()), 0) << path;
+  return status.st_mode & 0777;
+}
+
+TEST(CurrentUmask, Reading_LeavesTheModesOfFilesThatOtherThreadsCreate) {
+  if (support::posix_only()) GTEST_SKIP() << "POSIX reads the umask by setting it";
+  const support::TemporaryFolder folder;
+  const mode_t before = umask(027);
+  std::atomic<bool> done{false};
+  std::thread reader([&] {
+    while (!done) EXPECT_EQ(system::current_umask(), 027U);
+  });
+  for (int i = 0; i < 5000; ++i) EXPECT_EQ(mode_of_new_file(folder.path("new")), 0640U);
+  done = true;
+  reader.join();
+  umask(before);
+}
+
+TEST(CurrentUmask, WithoutDescriptorsForProc_IsReadAndKept) {
+  const mode_t before = umask(027);
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_EQ(system::current_umask(), 027U);
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(umask(before), 027U);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,13 +57,10 @@ def write_whole(path: Path, data: bytes | str) -> None:
         raise LabError(f"{path}: is a folder; name a file")
     temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
+        name = path.parent / f".{path.name}.{secrets.token_hex(4)}"
+        with name.open("xb") as file:
+            temporary = name
             file.write(data)
-        # mkstemp makes files private; give the report the permissions of any new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except OSError as error:
         if temporary is not None and os.path.exists(temporary):

@@ -30,6 +30,10 @@ void hide_memory() noexcept;
 // pipe(2) with descriptors that are closed on exec. Returns false and sets errno on failure.
 [[nodiscard]] bool make_pipe(int (&ends)[2]) noexcept;
 
+// The umask. Where the system does not tell it, it is 077 for a moment while it is read, so that
+// what other threads create meanwhile is private, whatever their umask.
+[[nodiscard]] mode_t current_umask();
+
 // Whether a descriptor with these flags (fcntl F_GETFL) only names a file and reads nothing.
 [[nodiscard]] bool only_names_a_file(int flags) noexcept;
 

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 namespace paraes::system {
@@ -32,6 +34,20 @@ bool end_with_parent(pid_t parent) noexcept {
 char** environment() noexcept { return environ; }
 
 bool make_pipe(int (&ends)[2]) noexcept { return pipe2(ends, O_CLOEXEC) == 0; }
+
+mode_t current_umask() {
+  constexpr std::string_view field = "Umask:";
+  std::ifstream status("/proc/thread-self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(field)) {
+      return static_cast<mode_t>(std::stoul(line.substr(field.size()), nullptr, 8));
+    }
+  }
+  // Linux before 4.7, or without /proc.
+  const mode_t mask = umask(077);
+  umask(mask);
+  return mask;
+}
 
 bool only_names_a_file(int flags) noexcept { return (flags & O_PATH) != 0; }
 

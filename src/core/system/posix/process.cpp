@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -61,6 +62,12 @@ bool make_pipe(int (&ends)[2]) noexcept {
   close(ends[1]);
   errno = error;
   return false;
+}
+
+mode_t current_umask() {
+  const mode_t mask = umask(077);
+  umask(mask);
+  return mask;
 }
 
 bool only_names_a_file(int /*flags*/) noexcept { return false; }
