@@ -76,7 +76,7 @@ class Finder {
     }
   }
 
-  Found run() {
+  FoundFiles run() {
     for (const std::string& input : plan_.inputs) add_argument(input);
     refuse_outputs_over_inputs();
     refuse_shared_names();
@@ -406,7 +406,7 @@ class Finder {
   const Verb verb_;
   TreeRoots& roots_;
   ProtectedFiles& protected_;
-  Found found_;
+  FoundFiles found_;
   FileList& list_;  // of found_
   std::map<std::pair<const TreeRoot*, std::string>, std::uint32_t> tops_;
   OutputNames names_;
@@ -418,7 +418,7 @@ class Finder {
 
 }  // namespace
 
-FileJob Found::job(const FoundFile& file) const {
+FileJob FoundFiles::job(const FoundFile& file) const {
   FileJob job;
   job.input = files.place(file);
   job.output = output(file);
@@ -427,19 +427,19 @@ FileJob Found::job(const FoundFile& file) const {
   return job;
 }
 
-std::optional<Place> Found::output(const FoundFile& file) const {
+std::optional<Place> FoundFiles::output(const FoundFile& file) const {
   if (!has_outputs(verb)) return std::nullopt;
   const Direction direction = direction_of(verb);
   if (!outputs) return beside(direction, files.place(file), do_it_alone);
   return outputs->place(default_name(direction, files.mirrored(file), do_it_alone));
 }
 
-bool Found::any() const {
+bool FoundFiles::any() const {
   if (waiting != 0 || up_to_date != 0 || !refused.empty()) return true;
   return folders != 0 && skipped.total() == 0;
 }
 
-Found find_inputs(FileContext& run) {
+FoundFiles find_inputs(FileContext& run) {
   const Plan& plan = run.plan;
   if (std::find(plan.inputs.begin(), plan.inputs.end(), "-") != plan.inputs.end()) {
     throw InvalidArgument("standard input (-) must be the only input, without -r");

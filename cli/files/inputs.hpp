@@ -16,8 +16,8 @@
 
 namespace paraes::cli {
 
-struct Found {
-  explicit Found(Verb what = Verb::verify, bool keep_skipped = false)
+struct FoundFiles {
+  explicit FoundFiles(Verb what = Verb::verify, bool keep_skipped = false)
       : verb(what), skipped(keep_skipped) {}
 
   Verb verb;
@@ -52,6 +52,6 @@ struct Found {
 // Throws InvalidArgument if the arguments contradict each other, or if an input or output is a file
 // that a secret is read from. Opens no input, and makes nothing but for a probe of names that may
 // be one (name_probe.hpp). Adds the inputs to the protected files.
-[[nodiscard]] Found find_inputs(FileContext& run);
+[[nodiscard]] FoundFiles find_inputs(FileContext& run);
 
 }  // namespace paraes::cli

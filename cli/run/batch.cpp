@@ -84,11 +84,11 @@ class Batch {
   }
 
   // Finds the files that several inputs and -r name. Writes nothing.
-  [[nodiscard]] Found find() { return find_inputs(run_); }
+  [[nodiscard]] FoundFiles find() { return find_inputs(run_); }
 
   // Throws InvalidArgument if the run would remove or replace a file that holds one of its secrets.
   // Reads these secrets for it.
-  void check_contents(const Found& found) {
+  void check_contents(const FoundFiles& found) {
     if (!run_.files.changes_files() || found.waiting == 0 || plan_.verb == Verb::verify) return;
     run_.messages.load_secrets();
     if (plan_.verb == Verb::rekey) run_.new_messages.load_secrets();
@@ -106,7 +106,7 @@ class Batch {
     }
   }
 
-  int several(Found found) {
+  int several(FoundFiles found) {
     results_.say_left_out(found);
     if (!found.any()) {
       say(nothing_found_text(plan_, found));
@@ -114,7 +114,7 @@ class Batch {
       nothing.exit = exit_usage;
       return results_.end(nothing);
     }
-    for (const Found::Refused& refused : found.refused) {
+    for (const FoundFiles::Refused& refused : found.refused) {
       results_.refuse(refused.input, refused.reason, refused.exit);
     }
     if (found.outputs) {
@@ -144,7 +144,7 @@ class Batch {
     return bytes;
   }
 
-  [[nodiscard]] std::uint64_t bytes_to_process(const Found& found) const {
+  [[nodiscard]] std::uint64_t bytes_to_process(const FoundFiles& found) const {
     std::uint64_t bytes = 0;
     for (const FoundFile& file : found.files) {
       if (file.state == FileState::waiting) bytes += plan_.plain_bytes(file.bytes);
@@ -156,7 +156,7 @@ class Batch {
     fail(ending_.finish_folders(outputs, results_.any_failed() && !results_.has_outputs()));
   }
 
-  void finish(const Found* found) {
+  void finish(const FoundFiles* found) {
     fail(ending_.sync_folders());
     fail(ending_.remove_sources(found));
   }
@@ -197,7 +197,7 @@ void begin_run() {
 
 int run_batch(Plan plan, Distributor* distributor) {
   std::optional<Batch> batch;
-  Found found;
+  FoundFiles found;
   try {
     batch.emplace(plan, distributor);
     try {

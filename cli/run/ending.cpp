@@ -54,7 +54,7 @@ std::vector<std::string> Ending::sync_folders() {
   return errors;
 }
 
-std::vector<std::string> Ending::remove_sources(const Found* found) {
+std::vector<std::string> Ending::remove_sources(const FoundFiles* found) {
   std::vector<std::string> errors;
   const bool keep_identities = run_.messages.kind() == SecretKind::recipients;
   FileIdSet removed;  // inputs can overlap: t and t/sub

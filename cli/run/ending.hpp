@@ -34,7 +34,7 @@ class Ending {
   [[nodiscard]] std::vector<std::string> finish_folders(OutputTree& outputs, bool useless);
   [[nodiscard]] std::vector<std::string> sync_folders();
   // `found`: of a run on several inputs; null for one.
-  [[nodiscard]] std::vector<std::string> remove_sources(const Found* found);
+  [[nodiscard]] std::vector<std::string> remove_sources(const FoundFiles* found);
 
  private:
   // A source that --rm removes at the end.

@@ -51,14 +51,14 @@ void FileProcessor::for_each_file(std::size_t count,
       plan_.on_gpu ? StackSize::usual : StackSize::small);
 }
 
-FileJob FileProcessor::concurrent_job(const Found& found, const FoundFile& file) {
+FileJob FileProcessor::concurrent_job(const FoundFiles& found, const FoundFile& file) {
   FileJob job = found.job(file);
   job.threads = 1;
   job.alone = true;
   return job;
 }
 
-void FileProcessor::process_all(Found& found) {
+void FileProcessor::process_all(FoundFiles& found) {
   FileList& files = found.files;
   if (plan_.on_gpu) process_in_groups(found);
   {
@@ -85,7 +85,7 @@ void FileProcessor::process_all(Found& found) {
   for (const auto& [number, id] : found.repeated) process_again(found, number, id);
 }
 
-void FileProcessor::process_again(const Found& found, std::uint32_t number, const FileId& id) {
+void FileProcessor::process_again(const FoundFiles& found, std::uint32_t number, const FileId& id) {
   FileJob job = found.job(found.files[number]);
   job.found = nullptr;  // not a part of the total
   job.threads = plan_.execution.threads;
@@ -104,7 +104,7 @@ bool FileProcessor::is_processed_whole(const FoundFile& file) const {
          file.bytes <= SmallFileTask::most_bytes;
 }
 
-void FileProcessor::process_in_groups(const Found& found) {
+void FileProcessor::process_in_groups(const FoundFiles& found) {
   std::vector<const FoundFile*> group;
   std::uint64_t bytes = 0;
   const auto process_and_clear = [&] {
@@ -123,7 +123,8 @@ void FileProcessor::process_in_groups(const Found& found) {
   process_and_clear();
 }
 
-void FileProcessor::process_group(const Found& found, const std::vector<const FoundFile*>& files) {
+void FileProcessor::process_group(const FoundFiles& found,
+                                  const std::vector<const FoundFile*>& files) {
   if (files.size() == 1) {
     process(concurrent_job(found, *files[0]));
     return;
@@ -184,7 +185,7 @@ void FileProcessor::process(const FileJob& job) {
   results_.finish(job, std::move(outcome));
 }
 
-bool FileProcessor::process_unless_out_of_memory(const Found& found, const FoundFile& file,
+bool FileProcessor::process_unless_out_of_memory(const FoundFiles& found, const FoundFile& file,
                                                  SmallFileTask::Buffers* buffers) {
   FileJob job;
   FileOutcome outcome;

@@ -22,7 +22,7 @@ class FileProcessor {
       : run_(run), plan_(run.plan), results_(results) {}
 
   // Processes the files that wait. Reports their errors instead of throwing them.
-  void process_all(Found& found);
+  void process_all(FoundFiles& found);
   // Processes one file. Throws its error.
   void run_task(const FileJob& job, FileOutcome& outcome);
 
@@ -33,21 +33,21 @@ class FileProcessor {
   void for_each_file(std::size_t count,
                      const std::function<void(unsigned, std::size_t)>& body) const;
   // One of several concurrent files.
-  [[nodiscard]] static FileJob concurrent_job(const Found& found, const FoundFile& file);
+  [[nodiscard]] static FileJob concurrent_job(const FoundFiles& found, const FoundFile& file);
   // Another name of a file that was rekeyed. If it is a hard link, the old file is still there.
-  void process_again(const Found& found, std::uint32_t number, const FileId& id);
+  void process_again(const FoundFiles& found, std::uint32_t number, const FileId& id);
   // Whether it is a small file that is processed in memory, as a whole: see SmallFileTask.
   [[nodiscard]] bool is_processed_whole(const FoundFile& file) const;
-  void process_in_groups(const Found& found);
+  void process_in_groups(const FoundFiles& found);
   // Reads all files of a group, processes their messages together, and writes the outputs.
-  void process_group(const Found& found, const std::vector<const FoundFile*>& files);
+  void process_group(const FoundFiles& found, const std::vector<const FoundFile*>& files);
   // Processes one file. Reports its errors instead of throwing them.
   void process(const FileJob& job);
   // Processes one of several concurrent files, in `buffers` if it is to be in memory as a whole.
   // Returns false, without a report, if memory ran out: the other files may have used all of it, so
   // that another attempt can succeed later. Not once the output gets its name, which an attempt
   // would take for an output of somebody else, or for a message of another key.
-  [[nodiscard]] bool process_unless_out_of_memory(const Found& found, const FoundFile& file,
+  [[nodiscard]] bool process_unless_out_of_memory(const FoundFiles& found, const FoundFile& file,
                                                   SmallFileTask::Buffers* buffers);
   void advance(std::uint64_t more);
 

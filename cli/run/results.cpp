@@ -28,7 +28,7 @@ std::string count(std::uint64_t number, const char* one, const char* many) {
   return fmt::format("{} {}", number, number == 1 ? one : many);
 }
 
-std::string skipped_text(Verb verb, const Found& found) {
+std::string skipped_text(Verb verb, const FoundFiles& found) {
   const std::string list = found.skipped.text(verb);
   return list.empty() ? "" : "; skipped " + list;
 }
@@ -87,7 +87,7 @@ void Results::report_skipped(const std::string& input, const std::string& why) {
   print(report);
 }
 
-void Results::say_left_out(const Found& found) {
+void Results::say_left_out(const FoundFiles& found) {
   for (const SkippedEntries::Entry& entry : found.skipped.entries()) {
     const std::string why = reason_of(entry.why, plan_.verb);
     report_skipped(found.files.shown({.name = entry.name, .folder = entry.folder}), why);
@@ -144,7 +144,7 @@ void Results::print_json(const std::string& object) {
   }
 }
 
-RunSummary Results::summary(const Found& found) const {
+RunSummary Results::summary(const FoundFiles& found) const {
   return {.files = done_,
           .bytes = bytes_,
           .salvaged = salvaged_,
@@ -155,7 +155,7 @@ RunSummary Results::summary(const Found& found) const {
           .exit = failed_ == 0 && status_ == exit_done ? exit_done : exit_some_failed};
 }
 
-std::string summary_text(Verb verb, const RunSummary& summary, const Found& found) {
+std::string summary_text(Verb verb, const RunSummary& summary, const FoundFiles& found) {
   const char* done = verb == Verb::encrypt   ? "encrypted"
                      : verb == Verb::decrypt ? "decrypted"
                      : verb == Verb::rekey   ? "rekeyed"
@@ -182,7 +182,7 @@ std::string summary_text(Verb verb, const RunSummary& summary, const Found& foun
   return text;
 }
 
-std::string nothing_found_text(const Plan& plan, const Found& found) {
+std::string nothing_found_text(const Plan& plan, const FoundFiles& found) {
   std::string text = fmt::format("{}: nothing to {}", some_of(plan.inputs), verb_name(plan.verb));
   if (plan.recursive) {
     text += fmt::format("; looked for {}",

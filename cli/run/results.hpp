@@ -46,7 +46,7 @@ class Results {
   // Reports an input that is not processed, and why.
   void report_skipped(const std::string& input, const std::string& why);
   // Reports the inputs of a run that are left out.
-  void say_left_out(const Found& found);
+  void say_left_out(const FoundFiles& found);
   // Reports an error after the files have ended.
   void fail_at_end(const std::string& text);
 
@@ -56,7 +56,7 @@ class Results {
   // The exit status of a run on one file.
   [[nodiscard]] int status() const noexcept { return status_; }
   // Sums up a run on several files.
-  [[nodiscard]] RunSummary summary(const Found& found) const;
+  [[nodiscard]] RunSummary summary(const FoundFiles& found) const;
   // Prints the last line of --json. Returns the exit status.
   int end(const RunSummary& summary);
 
@@ -81,9 +81,10 @@ class Results {
 };
 
 // "3 files encrypted, 1.2 MB in 0.10 s; skipped 1 symbolic link" and the like.
-[[nodiscard]] std::string summary_text(Verb verb, const RunSummary& summary, const Found& found);
+[[nodiscard]] std::string summary_text(Verb verb, const RunSummary& summary,
+                                       const FoundFiles& found);
 
 // The error of a run that found nothing: what it looked for, and what it skipped.
-[[nodiscard]] std::string nothing_found_text(const Plan& plan, const Found& found);
+[[nodiscard]] std::string nothing_found_text(const Plan& plan, const FoundFiles& found);
 
 }  // namespace paraes::cli
