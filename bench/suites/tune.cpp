@@ -20,6 +20,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/memory.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/threads.hpp"
 #include "src/gpu/programs/program_variant.hpp"
@@ -54,34 +55,6 @@ constexpr GpuTuning tunings[] = {
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-class MemorySource : public PositionalSource {
- public:
-  explicit MemorySource(Bytes data) : data_(data) {}
-
-  std::size_t read(MutableBytes buffer) override {
-    const std::size_t n = read_at(position_, buffer);
-    position_ += n;
-    return n;
-  }
-  [[nodiscard]] std::optional<std::uint64_t> remaining() const override {
-    return data_.size() - position_;
-  }
-  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
-    if (offset >= data_.size()) return 0;
-    const auto n =
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), data_.size() - offset));
-    std::memcpy(buffer.data(), data_.data() + offset, n);
-    return n;
-  }
-  [[nodiscard]] std::uint64_t size() const noexcept override { return data_.size(); }
-  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
-
- private:
-  Bytes data_;
-  std::uint64_t position_ = 0;
-  std::string name_ = "memory";
-};
 
 class MemorySink : public PositionalSink {
  public:

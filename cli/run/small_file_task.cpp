@@ -1,46 +1,14 @@
 #include "cli/run/small_file_task.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "cli/arguments/options.hpp"
 #include "cli/run/file_task.hpp"
 #include "paraes/error.hpp"
+#include "paraes/memory.hpp"
 
 namespace paraes::cli {
-namespace {
-
-// A file that was read.
-class MemorySource : public PositionalSource {
- public:
-  MemorySource(Bytes bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
-
-  std::size_t read(MutableBytes buffer) override {
-    const std::size_t n = read_at(position_, buffer);
-    position_ += n;
-    return n;
-  }
-  [[nodiscard]] std::optional<std::uint64_t> remaining() const override {
-    return bytes_.size() - position_;
-  }
-  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
-    const Bytes rest = bytes_.subspan(static_cast<std::size_t>(std::min(offset, size())));
-    const std::size_t n = std::min(rest.size(), buffer.size());
-    std::copy_n(rest.begin(), n, buffer.begin());
-    return n;
-  }
-  [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_.size(); }
-  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
-
- private:
-  Bytes bytes_;
-  std::string name_;
-  std::size_t position_ = 0;
-};
-
-}  // namespace
-
 MutableBytes SmallFileTask::Buffers::grow(std::optional<IoBuffer>& buffer, std::size_t bytes) {
   if (!buffer || buffer->size() < bytes) {
     buffer.emplace(bytes);  // frees the old one before

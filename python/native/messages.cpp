@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "paraes/memory.hpp"
 #include "python/native/places.hpp"
 #include "python/native/reader.hpp"
 #include "python/native/secrets.hpp"
@@ -43,7 +44,7 @@ nb::bytes unseal(AnyBuffer object, const Options& options) {
   SegmentLayout::Extent extent;
   {
     const nb::gil_scoped_release released;
-    MemorySource source(data.bytes());
+    MemorySource source(data.bytes(), "data");
     message.emplace(call.secrets.open_header(source).parts, call.where);
     extent = message->layout().extent_of(data.size());
   }

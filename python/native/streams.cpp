@@ -1,5 +1,6 @@
 #include "python/native/streams.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace paraes::python {

@@ -1,7 +1,6 @@
 // Sources and sinks that are Python file objects, and bytes in memory.
 #pragma once
 
-#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -44,34 +43,6 @@ class FileObject {
  private:
   nb::object file_;
   LentMemory memory_;
-};
-
-// Bytes that stay where they are.
-class MemorySource final : public PositionalSource {
- public:
-  explicit MemorySource(Bytes data) : data_(data) {}
-
-  std::size_t read(MutableBytes buffer) override {
-    const std::size_t n = read_at(at_, buffer);
-    at_ += n;
-    return n;
-  }
-  [[nodiscard]] std::optional<std::uint64_t> remaining() const override {
-    return data_.size() - at_;
-  }
-  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
-    if (offset >= data_.size()) return 0;
-    const std::size_t n = std::min(buffer.size(), data_.size() - static_cast<std::size_t>(offset));
-    std::copy_n(data_.data() + offset, n, buffer.begin());
-    return n;
-  }
-  [[nodiscard]] std::uint64_t size() const noexcept override { return data_.size(); }
-  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
-
- private:
-  Bytes data_;
-  std::size_t at_ = 0;
-  std::string name_ = "data";
 };
 
 // A binary file object that can seek. The message begins where the file stands. Acquires the GIL

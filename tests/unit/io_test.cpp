@@ -20,6 +20,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "paraes/memory.hpp"
 #include "src/io/fresh_pages.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/mappings.hpp"
@@ -217,6 +218,26 @@ TEST_F(Io, IsTemporaryName_AcceptsNamesOfTemporariesOnly) {
         ".host.1.01234567.paraes-tmp", ".f.host.1.01234567.paraes-tmp2"}) {
     EXPECT_FALSE(is_temporary_name(name)) << name;
   }
+}
+
+TEST_F(Io, MemorySource_IsReadInOrderAndAtAnyOffset) {
+  const std::string text = "0123456789";
+  MemorySource source(bytes(text), "digits");
+  EXPECT_EQ(source.name(), "digits");
+  EXPECT_EQ(source.size(), 10U);
+  std::array<std::uint8_t, 8> buffer{};
+  EXPECT_EQ(source.read(buffer), 8U);
+  EXPECT_EQ(source.remaining(), 2U);
+  EXPECT_EQ(source.read_at(5, buffer), 5U);
+  EXPECT_EQ(buffer[0], '5');
+  EXPECT_EQ(source.read(buffer), 2U);
+  EXPECT_EQ(buffer[1], '9');
+  EXPECT_EQ(source.read(buffer), 0U);
+  EXPECT_EQ(source.remaining(), 0U);
+  for (const std::uint64_t end : {std::uint64_t{10}, std::uint64_t{11}, UINT64_MAX}) {
+    EXPECT_EQ(source.read_at(end, buffer), 0U) << end;
+  }
+  source.check_unchanged();
 }
 
 TEST_F(Io, FileSource_ReadsAFileAndRefusesToReadAFifo) {
