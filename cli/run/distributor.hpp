@@ -1,4 +1,5 @@
-// The interface for transferring a message, from source to sink, by several processes.
+// The interface for transferring a message, from source to sink, by several processes: paraes-mpi
+// implements it, because this library must not know MPI.
 #pragma once
 
 #include <string>

@@ -13,14 +13,17 @@
 
 namespace paraes::cli {
 
-// Lets an executable add flags to encrypt, decrypt and verify, and run them in its own way.
-struct CryptOverrides {
+// What another executable does in its own way: the verbs of paraes-mpi are those of paraes, and
+// this library must not know MPI.
+template <class Run>
+struct Overrides {
   std::function<void(CLI::App& verb)> add_options;  // empty: no more flags
-  // Runs the verb and returns the exit status; empty: run_batch.
-  std::function<int(const CryptOptions& options)> run;
+  std::function<Run> run;  // returns the exit status; empty: as paraes does
   // The end of --help, with a line "Examples:"; empty: the examples of paraes.
   std::string examples;
 };
+using CryptOverrides = Overrides<int(const CryptOptions& options)>;
+using BenchOverrides = Overrides<int(const bench::Axes& axes, const bench::Options& options)>;
 
 // `verb`: any but info.
 void add_crypt(CLI::App& app, int& status, Verb verb, const CryptOverrides& overrides);
@@ -28,13 +31,6 @@ void add_info(CLI::App& app, int& status);
 void add_keygen(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);
 
-// Lets an executable add flags to bench, and run it in its own way.
-struct BenchOverrides {
-  std::function<void(CLI::App& verb)> add_options;  // empty: no more flags
-  // Measures the axes and returns the exit status; empty: the plan of bench::make_plan.
-  std::function<int(const bench::Axes& axes, const bench::Options& options)> run;
-  std::string examples;  // as in CryptOverrides
-};
 void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides);
 // The group of the flags of bench that are axes.
 inline constexpr const char* bench_axes_group =
