@@ -76,7 +76,8 @@ void xts(const KeySchedule& schedule, std::uint8_t* tweaks, const std::uint8_t* 
 // A kernel whose lookups leak through the caches.
 template <auto Encrypt, auto Decrypt>
 constexpr Kernel make_kernel(std::string_view name, decltype(Kernel::expand) expand,
-                          decltype(Kernel::ghash_init) ghash_init, decltype(Kernel::ghash) ghash) {
+                             decltype(Kernel::ghash_init) ghash_init,
+                             decltype(Kernel::ghash) ghash) {
   return {.name = name,
           .timing = Timing::leaky,
           .expand = expand,

@@ -63,8 +63,8 @@ PARAES_TARGET_END
 
 namespace paraes {
 
-constinit const Kernel armv8_kernel =
-    armv8::make_kernel("armv8", CpuFeatureSet(CpuFeature::asimd, CpuFeature::aes, CpuFeature::pmull),
-                    armv8::expand, armv8::cbc_encrypt);
+constinit const Kernel armv8_kernel = armv8::make_kernel(
+    "armv8", CpuFeatureSet(CpuFeature::asimd, CpuFeature::aes, CpuFeature::pmull), armv8::expand,
+    armv8::cbc_encrypt);
 
 }  // namespace paraes
