@@ -1,32 +1,28 @@
-# Manual pages, completions for Bash, zsh and fish, and the reference of the command line: a program
-# writes them during the build, from the description that --help prints.
+# Manual pages, completions for Bash, zsh and fish, and the reference of the command line: made during
+# the build, from the description that --help prints. A program writes that as JSON, and a script of
+# Python the rest.
 if(PARAES_SANITIZE)  # the same texts again, and a program that takes long to compile
   return()
 endif()
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
   message(STATUS "Manual pages and completions: not made, because CMAKE_CROSSCOMPILING_EMULATOR is "
-    "not set, and this machine cannot run the program that writes them")
+    "not set, and this machine cannot run the program that describes the command line")
+  return()
+endif()
+find_package(Python3 COMPONENTS Interpreter)
+if(NOT Python3_FOUND)
+  message(STATUS "Manual pages and completions: not made, because there is no python3")
   return()
 endif()
 
 set(source ${PROJECT_SOURCE_DIR}/packaging/manual)
 set(output ${PROJECT_BINARY_DIR}/manual)
 
-add_executable(paraes_manual
-  ${source}/bash.cpp
-  ${source}/description.cpp
-  ${source}/fish.cpp
-  ${source}/main.cpp
-  ${source}/man_pages.cpp
-  ${source}/reference.cpp
-  ${source}/sections.cpp
-  ${source}/text.cpp
-  ${source}/zsh.cpp
-  mpi/executable.cpp)  # needs no MPI
+add_executable(paraes_describe ${source}/describe.cpp mpi/executable.cpp)  # needs no MPI
 # It runs for a moment.
-target_compile_options(paraes_manual PRIVATE $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
+target_compile_options(paraes_describe PRIVATE $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
 # paraes_standalone: with the shared C++ library it ends with a signal under QEMU for AArch64.
-target_link_libraries(paraes_manual PRIVATE paraes_command paraes_flags paraes_standalone)
+target_link_libraries(paraes_describe PRIVATE paraes_command paraes_flags paraes_standalone)
 
 # The date of the pages: that of this version in CHANGELOG.md. Until it is there, that of the last
 # change of the command line.
@@ -50,8 +46,12 @@ endforeach()
 
 add_custom_command(
   OUTPUT ${pages} ${mpi_page} ${completions} ${output}/reference.md
-  COMMAND paraes_manual ${source} ${output} ${date}
-  DEPENDS paraes_manual ${source}/lab.json ${source}/engine.bash
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${output}
+  COMMAND paraes_describe ${output}.json
+  COMMAND Python3::Interpreter -B ${source}/write.py ${output}.json ${output} ${date}
+  DEPENDS paraes_describe ${source}/lab.json ${source}/engine.bash ${source}/write.py
+          ${source}/completions.py ${source}/man_pages.py ${source}/reference.py
+          ${source}/sections.py ${source}/texts.py
   COMMENT "Writing manual pages and completions"
   VERBATIM)
 add_custom_target(paraes_pages ALL

@@ -11,7 +11,7 @@ import unittest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 BIN = os.environ["PARAES_BIN"]
 MPI = os.environ.get("PARAES_MPI", "")  # empty where it is not built
-GENERATOR = os.environ["PARAES_MANUAL"]
+DESCRIBE = os.environ["PARAES_DESCRIBE"]
 BUILT = pathlib.Path(os.environ["PARAES_MANUAL_FOLDER"])  # what the build has written
 DEADLINE = 30
 

@@ -1,12 +1,13 @@
-"""The program that writes pages, completions and the reference."""
+"""The programs that write pages, completions and the reference."""
 
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
-from support import BIN, BUILT, GENERATOR, TREE, help_of, names_of, run, verbs_of
+from support import BIN, BUILT, DESCRIBE, TREE, help_of, names_of, run, verbs_of
 
 DATE = "2001-02-03"
 
@@ -18,11 +19,13 @@ class Generator(unittest.TestCase):
         self.scratch = pathlib.Path(scratch.name)
 
     def write(self, name, **variables):
-        """Runs the program, and returns the files that it wrote."""
+        """Runs the programs, and returns the files that they wrote."""
         env = {k: v for k, v in os.environ.items() if k != "SOURCE_DATE_EPOCH"}
         folder = self.scratch / name
-        command = [GENERATOR, TREE / "packaging/manual", folder, DATE]
-        run(*command, check=True, env={**env, **variables})
+        description = self.scratch / f"{name}.json"
+        script = [sys.executable, "-B", TREE / "packaging/manual/write.py"]
+        for command in ([DESCRIBE, description], [*script, description, folder, DATE]):
+            run(*command, check=True, env={**env, **variables})
         files = [path for path in folder.rglob("*") if path.is_file()]
         return {path.relative_to(folder): path.read_bytes() for path in files}
 
