@@ -80,11 +80,11 @@ void check_decryption(Input& input, const Case& given, const Execution& executio
 }
 
 // Non-temporal stores, with which Gcm processes texts of a MiB or more.
-void check_nontemporal(Input& input, const Case& given, const Kernel& row) {
-  if (row.gcm_encrypt_nontemporal == nullptr) return;
+void check_nontemporal(Input& input, const Case& given, const Kernel& tested) {
+  if (tested.gcm_encrypt_nontemporal == nullptr) return;
   const Sealed expected = evp_gcm_encrypt(given.key, given.nonce, given.aad, given.text);
   const bool encrypting = input.ConsumeBool();
-  const GcmKey key(row, given.key.data(), static_cast<unsigned>(given.key.size()));
+  const GcmKey key(tested, given.key.data(), static_cast<unsigned>(given.key.size()));
   ExactBuffer in(encrypting ? given.text : expected.text, number(input, 0, 63));
   ExactBuffer out(Buffer(given.text.size(), 0xd5), number(input, 0, 63));
   const GcmCounter j0 = gcm_initial_counter(key, given.nonce.data(), given.nonce.size());
@@ -112,6 +112,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Case given = make_case(input);
   if (what == 0) check_encryption(input, given, execution);
   if (what == 1) check_decryption(input, given, execution);
-  if (what == 2) check_nontemporal(input, given, kernel.row());
+  if (what == 2) check_nontemporal(input, given, kernel.kernel());
   return 0;
 }

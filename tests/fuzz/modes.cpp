@@ -121,8 +121,8 @@ void check_xts(Input& input, const Execution& execution) {
 }
 
 // Non-temporal stores, with which the classes process texts of a MiB or more.
-void check_nontemporal(Input& input, const Kernel& row) {
-  if (row.ctr_nontemporal == nullptr) return;
+void check_nontemporal(Input& input, const Kernel& tested) {
+  if (tested.ctr_nontemporal == nullptr) return;
   const std::size_t what = number(input, 0, 3);
   const Direction direction = direction_of(input);
   const bool encrypting = direction == Direction::encrypt;
@@ -141,24 +141,24 @@ void check_nontemporal(Input& input, const Kernel& row) {
   Buffer expected;
   if (what == 0) {
     expected = evp_ecb(direction, key, in);
-    const CipherKey cipher(row, key.data(), key_bytes);
-    (encrypting ? row.ecb_encrypt_nontemporal : row.ecb_decrypt_nontemporal)(
+    const CipherKey cipher(tested, key.data(), key_bytes);
+    (encrypting ? tested.ecb_encrypt_nontemporal : tested.ecb_decrypt_nontemporal)(
         cipher.schedule, source, target, blocks);
   } else if (what == 1) {
     expected = evp_cbc(Direction::decrypt, key, block, in);
-    const CipherKey cipher(row, key.data(), key_bytes);
-    row.cbc_decrypt_nontemporal(cipher.schedule, block.data(), source, target, blocks);
+    const CipherKey cipher(tested, key.data(), key_bytes);
+    tested.cbc_decrypt_nontemporal(cipher.schedule, block.data(), source, target, blocks);
     if (blocks != 0) require(equal(block, Bytes(in).last(block_bytes)));
   } else if (what == 2) {
     const std::size_t offset = number(input, 0, 100);
     const Buffer all = evp_ctr(key, block, joined(Buffer(offset), in));
     expected.assign(all.begin() + static_cast<std::ptrdiff_t>(offset), all.end());
-    const CipherKey cipher(row, key.data(), key_bytes);
+    const CipherKey cipher(tested, key.data(), key_bytes);
     ctr_range(cipher, block.data(), offset, source, target, in.size(), true);
   } else {
     const std::size_t unit = number(input, 16, 5000);
     expected = evp_xts(direction, key, block, unit, in);
-    const XtsKey xts(row, key.data(), key_bytes / 2);
+    const XtsKey xts(tested, key.data(), key_bytes / 2);
     xts_range(xts, direction, block.data(), 0, unit, source, target, in.size(), true);
   }
   require(equal(to.span(), expected) && equal(from.span(), in));
@@ -178,7 +178,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (mode < std::size(modes)) {
     modes[mode](input, execution);
   } else {
-    check_nontemporal(input, kernel.row());
+    check_nontemporal(input, kernel.kernel());
   }
   return 0;
 }
