@@ -118,6 +118,51 @@ Place resolved(TreeRoots& roots, Place place) {
   return place;
 }
 
+// What has the name of an output already.
+struct Existing {
+  struct stat link = {};
+  struct stat status = {};  // of what a link leads to, if it is followed
+  // False for a dangling link, and one that was not an argument, which is replaced, not followed.
+  bool found = false;
+};
+
+std::optional<Existing> existing_at(const Destination& destination, const Folder& folder) {
+  const std::string name = destination.place.name();
+  Existing existing;
+  if (fstatat(folder.descriptor(), name.c_str(), &existing.link, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;  // creating it reports the error
+    throw io_error(destination.path, "open", errno);
+  }
+  existing.status = existing.link;
+  existing.found = !S_ISLNK(existing.link.st_mode) ||
+                   (destination.place.follow &&
+                    fstatat(folder.descriptor(), name.c_str(), &existing.status, 0) == 0);
+  return existing;
+}
+
+// Throws InvalidArgument for what is never replaced, whatever the flags say.
+void refuse_existing(FileContext& run, const FileJob& job, const Input& input,
+                     const Destination& destination, const struct stat& status) {
+  if (FileId(status) == FileId(input.status)) {
+    throw InvalidArgument(fmt::format(
+        "{}: it is the input file itself; write to another file with -o", destination.path));
+  }
+  // Where inode numbers are made up, they do not tell.
+  if (S_ISREG(status.st_mode) && job.found == nullptr && job.input.root &&
+      NameProbe(run.leftovers).are_one(job.input.shown, destination.path)) {
+    throw InvalidArgument(
+        fmt::format("{}: its file system takes it for the same name as the input {}; write to "
+                    "another file with -o",
+                    destination.path, job.input.shown));
+  }
+  if (S_ISDIR(status.st_mode)) {
+    throw InvalidArgument(
+        fmt::format("{}: it is a folder; name the output file in it with -o", destination.path));
+  }
+  run.files.check_secret_target(status, destination.path, job.input.shown);
+  if (run.plan.output.replaces_older) run.files.check_not_output(status, destination.path);
+}
+
 }  // namespace
 
 void remember_umask() { static_cast<void>(umask_of_process()); }
@@ -161,11 +206,39 @@ Place beside(Direction direction, const Place& input, std::string_view advice) {
   return output;
 }
 
+namespace {
+
+Destination of_rekey(FileContext& run, const FileJob& job, std::optional<std::string>& shown) {
+  Destination destination;
+  destination.path = job.input.shown;
+  shown = destination.path;
+  destination.place = resolved(run.roots, job.input);
+  destination.exists = true;
+  refuse_mount_point(destination.place, destination.path, run.plan.verb);
+  return destination;
+}
+
+// Of an output with a name, whatever has it already.
+Destination by_name(FileContext& run, const FileJob& job, std::optional<std::string>& shown) {
+  const std::optional<std::string>& path = run.plan.output.path;
+  const Direction direction = run.plan.direction();
+  constexpr std::string_view advice = "give -o FILE or -c";
+  Destination destination;
+  destination.path = job.output ? job.output->shown
+                     : path     ? *path
+                                : default_name(direction, job.input.shown, advice);
+  shown = destination.path;
+  destination.place = job.output ? *job.output
+                      : path     ? place_of_argument(run.roots, *path, "create")
+                                 : beside(direction, job.input, advice);
+  return destination;
+}
+
+}  // namespace
+
 Destination choose_destination(FileContext& run, const FileJob& job, const Input& input,
                                std::optional<std::string>& shown) {
   const Output& chosen = run.plan.output;
-  const Direction direction = run.plan.direction();
-  constexpr std::string_view name_it = "give -o FILE or -c";
   refuse_descriptor(run, job, input);
   const bool insists = chosen.path == "-" || (chosen.descriptor && chosen.replaces_all);
   const Insist insist = insists ? Insist::yes : Insist::no;
@@ -179,53 +252,13 @@ Destination choose_destination(FileContext& run, const FileJob& job, const Input
     return to_descriptor(run, job, input, *chosen.descriptor, *chosen.path, insist);
   }
 
-  Destination destination;
-  if (run.plan.verb == Verb::rekey) {
-    destination.path = job.input.shown;
-    shown = destination.path;
-    destination.place = resolved(run.roots, job.input);
-    destination.exists = true;
-    refuse_mount_point(destination.place, destination.path, run.plan.verb);
-    return destination;
-  }
-  destination.path = job.output    ? job.output->shown
-                     : chosen.path ? *chosen.path
-                                   : default_name(direction, job.input.shown, name_it);
-  shown = destination.path;
-  destination.place = job.output    ? *job.output
-                      : chosen.path ? place_of_argument(run.roots, *chosen.path, "create")
-                                    : beside(direction, job.input, name_it);
+  if (run.plan.verb == Verb::rekey) return of_rekey(run, job, shown);
+  Destination destination = by_name(run, job, shown);
   const auto folder = destination.place.open_folder();
-  const std::string name = destination.place.name();
-  struct stat link = {};
-  if (fstatat(folder->descriptor(), name.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return destination;  // creating it reports the error
-    throw io_error(destination.path, "open", errno);
-  }
-  // A dangling link, or one that was not an argument, is replaced, not followed.
-  struct stat status = link;
-  bool found = !S_ISLNK(link.st_mode);
-  if (S_ISLNK(link.st_mode) && destination.place.follow) {
-    found = fstatat(folder->descriptor(), name.c_str(), &status, 0) == 0;
-  }
-  if (found && FileId(status) == FileId(input.status)) {
-    throw InvalidArgument(fmt::format(
-        "{}: it is the input file itself; write to another file with -o", destination.path));
-  }
-  // Where inode numbers are made up, they do not tell.
-  if (found && S_ISREG(status.st_mode) && job.found == nullptr && job.input.root &&
-      NameProbe(run.leftovers).are_one(job.input.shown, destination.path)) {
-    throw InvalidArgument(
-        fmt::format("{}: its file system takes it for the same name as the input {}; write to "
-                    "another file with -o",
-                    destination.path, job.input.shown));
-  }
-  if (found && S_ISDIR(status.st_mode)) {
-    throw InvalidArgument(
-        fmt::format("{}: it is a folder; name the output file in it with -o", destination.path));
-  }
-  if (found) run.files.check_secret_target(status, destination.path, job.input.shown);
-  if (found && chosen.replaces_older) run.files.check_not_output(status, destination.path);
+  const std::optional<Existing> existing = existing_at(destination, *folder);
+  if (!existing) return destination;
+  const auto& [link, status, found] = *existing;
+  if (found) refuse_existing(run, job, input, destination, status);
   if (found && chosen.replaces_older && is_up_to_date(input.status, status)) {
     destination.up_to_date = true;
     return destination;
@@ -240,7 +273,9 @@ Destination choose_destination(FileContext& run, const FileJob& job, const Input
         fmt::format("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
                     destination.path));
   }
-  if (!may_replace && S_ISCHR(status.st_mode)) refuse_terminal(*folder, name, destination.path);
+  if (!may_replace && S_ISCHR(status.st_mode)) {
+    refuse_terminal(*folder, destination.place.name(), destination.path);
+  }
   if (found && !S_ISREG(status.st_mode)) {
     if (!destination.place.follow) {
       throw InvalidArgument(fmt::format(

@@ -235,6 +235,31 @@ void Reader::read_ahead(std::uint64_t offset) {
   ahead_->start(first, count);
 }
 
+// Fills the window from segment `first` on, for a read of `bytes` bytes from `at` on.
+void Reader::fill_window(std::uint64_t at, std::uint64_t first, std::size_t bytes, bool in_order,
+                         bool direct) {
+  const SegmentLayout& layout = message_.layout();
+  std::uint64_t count = direct ? 1 : layout.segment_at(at + bytes - 1) + 1 - first;
+  if (in_order && !direct) {
+    window_segments_ = std::clamp(2 * window_segments_, segments_in(layout, first_window_bytes),
+                                  segments_in(layout, most_window_bytes));
+    count = std::max(count, window_segments_);
+  }
+  if (!in_order) window_segments_ = 0;
+  count = std::min({count, segments_in(layout, most_window_bytes), extent_.segments - first});
+  try {
+    fill(window_, first, count, threads_, scratch_);
+  } catch (const IntegrityError&) {
+    if (count == 1) throw;
+    // Damage beyond the next segment is for later reads.
+    count = 1;
+    fill(window_, first, count, threads_, scratch_);
+  }
+  if (in_order && count * layout.segment_bytes >= ahead_bytes) {
+    read_ahead(window_.begin + window_.bytes);
+  }
+}
+
 std::size_t Reader::read(std::uint64_t offset, MutableBytes out) {
   if (forks_ != forks()) forget_parents_thread();
   if (offset >= extent_.plain_bytes) return 0;
@@ -268,26 +293,8 @@ std::size_t Reader::read(std::uint64_t offset, MutableBytes out) {
       const auto bytes = static_cast<std::size_t>(plain_bytes(first, whole));
       open_range(first, whole, rest.first(bytes), threads_, scratch_);
       done += bytes;
-      continue;
-    }
-    std::uint64_t count = direct ? 1 : layout.segment_at(at + rest.size() - 1) + 1 - first;
-    if (in_order && !direct) {
-      window_segments_ = std::clamp(2 * window_segments_, segments_in(layout, first_window_bytes),
-                                    segments_in(layout, most_window_bytes));
-      count = std::max(count, window_segments_);
-    }
-    if (!in_order) window_segments_ = 0;
-    count = std::min({count, segments_in(layout, most_window_bytes), extent_.segments - first});
-    try {
-      fill(window_, first, count, threads_, scratch_);
-    } catch (const IntegrityError&) {
-      if (count == 1) throw;
-      // Damage beyond the next segment is for later reads.
-      count = 1;
-      fill(window_, first, count, threads_, scratch_);
-    }
-    if (in_order && count * layout.segment_bytes >= ahead_bytes) {
-      read_ahead(window_.begin + window_.bytes);
+    } else {
+      fill_window(at, first, rest.size(), in_order, direct);
     }
   }
   next_offset_ = offset + done;

@@ -58,6 +58,8 @@ class Reader {
   [[nodiscard]] std::uint64_t plain_bytes(std::uint64_t first, std::uint64_t count) const noexcept;
   [[nodiscard]] bool take_ahead(std::uint64_t offset);
   void read_ahead(std::uint64_t offset);
+  void fill_window(std::uint64_t at, std::uint64_t first, std::size_t bytes, bool in_order,
+                   bool direct);
   void forget_parents_thread() noexcept;
 
   std::unique_ptr<PositionalSource> source_;
