@@ -12,6 +12,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import sys
 
 import completions
@@ -61,6 +62,8 @@ def day(date):
     if not epoch:
         return date
     try:
+        if re.fullmatch("-?[0-9]+", epoch) is None:  # int() takes " 1_2", too
+            raise ValueError
         time = datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc)
         return time.strftime("%Y-%m-%d")
     except (ValueError, OverflowError, OSError):

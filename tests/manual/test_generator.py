@@ -44,7 +44,7 @@ class Generator(unittest.TestCase):
                     self.assertIn(f" 1 {day} ".encode(), contents, path)
 
     def test_a_wrong_epoch_is_an_error(self):
-        for epoch in ("yesterday", "12x"):
+        for epoch in ("yesterday", "12x", " 12", "1_2", "+5"):
             with self.assertRaises(subprocess.CalledProcessError):
                 self.write("wrong", SOURCE_DATE_EPOCH=epoch)
 
