@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <string_view>
 
 #include "cli/arguments/flags.hpp"
@@ -56,16 +55,13 @@ void plan_message(const CryptOptions& options, Plan& plan) {
   }
 }
 
-// What PARAES_KERNEL says; empty for nothing.
-std::string_view kernel_of_environment() {
-  const char* kernel = std::getenv("PARAES_KERNEL");
-  return kernel == nullptr ? "" : kernel;
-}
-
-std::string why_kernel(const std::optional<std::string>& named, std::string_view found) {
-  if (named && *named != "auto") return "named by --kernel";
-  if (!named && kernel_of_environment() == found) return "named by PARAES_KERNEL";
-  return "the fastest constant-time one available";
+// `wanted`: the flag's value, or that of the environment.
+std::string why_kernel(const CryptOptions& options, std::string_view wanted) {
+  if (!wanted.empty() && wanted != "auto") {
+    return options.kernel ? "named by --kernel" : "named by PARAES_KERNEL";
+  }
+  return options.allow_leaky ? "the fastest one available"
+                             : "the fastest constant-time one available";
 }
 
 // Sets the kernel, the device and what goes with them. info computes nothing.
@@ -81,9 +77,9 @@ void plan_computing(const CryptOptions& options, Plan& plan) {
   // Check the name before a passphrase is asked for.
   require_device(device);
   plan.kernel = select_kernel(kernel, device, options.allow_leaky);
-  plan.why = why_kernel(options.kernel, plan.kernel.name);
   plan.on_gpu = device != "auto" && device != "cpu";
   const std::string_view wanted = kernel.empty() ? kernel_of_environment() : kernel;
+  plan.why = why_kernel(options, wanted);
   plan.may_choose =
       device == "auto" && (wanted.empty() || wanted == "auto") && is_authenticated(plan.format);
   plan.execution.kernel = kernel;

@@ -29,6 +29,9 @@ struct KernelInfo {
 // PARAES_CPU_MASK has an unknown feature, or hides a feature but not those that build on it.
 [[nodiscard]] PARAES_EXPORT std::vector<KernelInfo> kernels();
 
+// The value of PARAES_KERNEL: the kernel that an empty request selects. Empty if it is not set.
+[[nodiscard]] PARAES_EXPORT std::string_view kernel_of_environment() noexcept;
+
 // The CPU kernel that `request` selects. An empty request is the value of PARAES_KERNEL if that is
 // set, else `auto`; `auto` is the fastest available constant-time kernel. Throws UnknownKernel for
 // a name that does not exist, Unavailable for a kernel that this machine cannot run, and

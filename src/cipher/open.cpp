@@ -1,6 +1,8 @@
 #include "src/cipher/open.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -43,7 +45,11 @@ void check_xts_key(Bytes key) {
 
 const gpu::GpuKernel& select_gpu_kernel(std::string_view request, bool allow_leaky) {
   const std::string_view source = take_kernel_from_environment(request);
-  return gpu::find_gpu_kernel(request, allow_leaky, source);
+  if (request != "auto") return gpu::find_gpu_kernel(request, source);
+  const std::span<const gpu::GpuKernel> kernels = gpu::gpu_kernel_table();
+  return *std::find_if(kernels.begin(), kernels.end(), [&](const gpu::GpuKernel& kernel) {
+    return allow_leaky || kernel.timing == Timing::constant;
+  });
 }
 
 namespace {

@@ -16,7 +16,8 @@ void check_aes_key(Bytes key);
 void check_xts_key(Bytes key);
 
 // The GPU kernel `request`, a name as in select_kernel(). If it is empty, the name is the value of
-// PARAES_KERNEL, or `auto` if that is not set. Throws what find_gpu_kernel throws.
+// PARAES_KERNEL, or `auto` if that is not set: the fastest constant-time kernel, or with
+// allow_leaky the fastest. Throws what find_gpu_kernel throws.
 [[nodiscard]] const gpu::GpuKernel& select_gpu_kernel(std::string_view request, bool allow_leaky);
 
 // Throw what the functions above throw, and InvalidArgument for an unknown device

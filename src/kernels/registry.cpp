@@ -45,10 +45,10 @@ std::span<const Kernel* const> kernel_table() { return table; }
 
 std::string_view take_kernel_from_environment(std::string_view& request) {
   if (!request.empty()) return {};
-  const char* const environment = std::getenv("PARAES_KERNEL");
-  const bool is_set = environment != nullptr && *environment != '\0';
-  request = is_set ? environment : "auto";
-  return is_set ? "PARAES_KERNEL" : std::string_view();
+  request = kernel_of_environment();
+  if (!request.empty()) return "PARAES_KERNEL";
+  request = "auto";
+  return {};
 }
 
 const Kernel& find_kernel(std::string_view request) {
@@ -77,6 +77,11 @@ const Kernel& find_kernel(std::string_view request) {
   }
   throw Unavailable("kernel '" + std::string(named->name) +
                     "' cannot run here: " + missing_reason(*named, usable));
+}
+
+std::string_view kernel_of_environment() noexcept {
+  const char* const kernel = std::getenv("PARAES_KERNEL");
+  return kernel == nullptr ? std::string_view() : kernel;
 }
 
 std::vector<KernelInfo> kernels() {

@@ -110,10 +110,14 @@ class GpuFiles(Case):
             self.assertEqual(self.read("f.paes"), damaged)
 
     def test_auto_kernel_is_bitslice_and_ttable_with_allow_leaky(self):
-        for flags, kernel in (([], "bitslice"), (["--allow-leaky"], "ttable")):
-            report = self.report("encrypt", "-f", "--key-file", "k32", "--device", "opencl", *flags,
-                                 "-o", "e", "f")
+        for flags, kernel, why in (
+                ([], "bitslice", "the fastest constant-time one available"),
+                (["--allow-leaky"], "ttable", "the fastest one available")):
+            command = ["encrypt", "-f", "--key-file", "k32", "--device", "opencl", *flags, "-o", "e", "f"]
+            report = self.report(*command)
             self.assertEqual(report["kernel"], kernel)
+            said = self.exits(0, *command, "-v").stderr.decode()
+            self.assertIn(f"kernel {kernel}: {why};", said)
             for name, phase in report["timeline_ns"].items():
                 self.assertGreater(phase, 0, name)
         self.fails(2, "encrypt", "--key-file", "k32", "--device", DEVICE, "--kernel", "vaes512", "f",

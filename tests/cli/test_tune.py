@@ -82,6 +82,18 @@ class AutoKernel(ProfileCase):
                 report, lines = self.encrypt(*flags, env=env)
                 self.assertEqual(report["kernel"], first)
                 self.assertEqual(lines, [])
+        # An empty variable is none, and the flag comes first.
+        for flags, kernel, why in (
+                (["--kernel", slow], slow, "named by --kernel"),
+                ([], slow, "named by PARAES_KERNEL"),
+                (["--kernel", "auto"], first, "the fastest constant-time one available")):
+            with self.subTest(flags=flags):
+                report, lines = self.encrypt("-v", "--device", "cpu", *flags,
+                                             env={"PARAES_KERNEL": slow})
+                self.assertEqual(report["kernel"], kernel)
+                self.assertIn(why, lines[0])
+        _, lines = self.encrypt("-v", "--device", "cpu", env={"PARAES_KERNEL": ""})
+        self.assertIn("the fastest constant-time one available", lines[0])
         # verify uses the profile too, but not for a pipe, whose size is unknown.
         for flags, kernel in ((["verify", "f.paes"], slow), (["verify", "f.paes", "f.paes"], slow),
                               (["verify", "-"], first)):

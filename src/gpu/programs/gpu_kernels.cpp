@@ -1,7 +1,5 @@
 #include "src/gpu/programs/gpu_kernels.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 
 #include "paraes/error.hpp"
@@ -52,12 +50,7 @@ constexpr GpuKernel kernels[] = {
 
 std::span<const GpuKernel> gpu_kernel_table() { return kernels; }
 
-const GpuKernel& find_gpu_kernel(std::string_view name, bool allow_leaky, std::string_view source) {
-  if (name == "auto") {
-    return *std::find_if(std::begin(kernels), std::end(kernels), [&](const GpuKernel& kernel) {
-      return allow_leaky || kernel.timing == Timing::constant;
-    });
-  }
+const GpuKernel& find_gpu_kernel(std::string_view name, std::string_view source) {
   std::string text(source);
   if (!source.empty()) text += ": ";
   text.append("there is no GPU kernel '").append(name).append("'; the GPU kernels are auto");

@@ -28,10 +28,8 @@ struct GpuKernel {
 // Every GPU kernel, fastest first.
 [[nodiscard]] std::span<const GpuKernel> gpu_kernel_table();
 
-// The kernel with this name. `auto` is the fastest constant-time one, or with allow_leaky the
-// fastest. Throws UnknownKernel if no GPU kernel has the name. `source`: the environment variable
-// that has it, or empty.
-[[nodiscard]] const GpuKernel& find_gpu_kernel(std::string_view name, bool allow_leaky = false,
-                                               std::string_view source = {});
+// The kernel with this name. Throws UnknownKernel if no GPU kernel has it. `source`: the
+// environment variable that has the name, or empty.
+[[nodiscard]] const GpuKernel& find_gpu_kernel(std::string_view name, std::string_view source = {});
 
 }  // namespace paraes::gpu
