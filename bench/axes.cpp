@@ -256,9 +256,8 @@ std::vector<bool> choose_flags(std::string_view flag, const std::string& list,
 // Modes, key sizes and directions.
 void parse_jobs(const AxisTexts& texts, const NumberParsers& parsers, Axes& axes) {
   axes.modes_named = !texts.mode.empty();
-  constexpr Mode modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
   for (const std::string& word : choose("--mode", or_default(texts.mode, "all"))) {
-    for (const Mode mode : modes) {
+    for (const Mode mode : all_modes) {
       if (to_string(mode) == word) axes.modes.push_back(mode);
     }
   }
@@ -364,7 +363,11 @@ std::string text_of(const GpuTuning& tuning) {
 }
 
 std::vector<std::string> axis_words(std::string_view flag) {
-  if (flag == "--mode") return {"ecb", "cbc", "ctr", "xts", "gcm"};
+  std::vector<std::string> words;
+  if (flag == "--mode") {
+    for (const Mode mode : all_modes) words.emplace_back(to_string(mode));
+    return words;
+  }
   if (flag == "--key-bits") return {"128", "192", "256"};
   if (flag == "--direction") return {"encrypt", "decrypt"};
   if (flag == "--executor") return {std::string(own_threads), std::string(openmp)};
@@ -372,8 +375,8 @@ std::vector<std::string> axis_words(std::string_view flag) {
   if (flag == "--scope") return {"memory", "transfer", "file"};
   if (flag == "--in-place") return {"no", "yes"};
   if (flag == "--format") return {"paraes", "c2sp", "tink", "raw", "openssl"};
-  if (flag == "--key-expansion") return {"host", "device"};
-  if (flag == "--transfer") return {"staged", "mapped"};
+  if (flag == "--key-expansion") return {key_expansion_names.begin(), key_expansion_names.end()};
+  if (flag == "--transfer") return {transfer_names.begin(), transfer_names.end()};
   if (flag == "--rivals") return rival_names();
   return {};
 }

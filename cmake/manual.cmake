@@ -46,7 +46,6 @@ endforeach()
 
 add_custom_command(
   OUTPUT ${pages} ${mpi_page} ${completions} ${output}/reference.md
-  COMMAND ${CMAKE_COMMAND} -E make_directory ${output}
   COMMAND paraes_describe ${output}.json
   COMMAND Python3::Interpreter -B ${source}/write.py ${output}.json ${output} ${date}
   DEPENDS paraes_describe ${source}/lab.json ${source}/engine.bash ${source}/write.py

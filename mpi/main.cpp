@@ -81,7 +81,9 @@ std::string own_device(const Ranks& ranks, const std::string& device) {
   if (device.rfind(pair, 0) == 0) {
     return std::string(pair) + own_device(ranks, device.substr(pair.size()));
   }
-  if (device != "cuda" && device != "hip" && device != "opencl") return device;
+  if (std::find(gpu_runtimes.begin(), gpu_runtimes.end(), device) == gpu_runtimes.end()) {
+    return device;
+  }
   unsigned count = 0;
   for (const DeviceInfo& info : runtime_devices(device)) {
     if (info.id.rfind(device + ":", 0) == 0) ++count;

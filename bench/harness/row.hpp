@@ -8,14 +8,16 @@
 #include <string_view>
 
 #include "paraes/ciphers.hpp"
+#include "paraes/streams.hpp"
 
 namespace paraes::bench {
 
+// Those of BlockMode, and GCM.
 enum class Mode : std::uint8_t { ecb, cbc, ctr, xts, gcm };
+inline constexpr Mode all_modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
 
 [[nodiscard]] constexpr std::string_view to_string(Mode mode) {
-  constexpr std::string_view names[] = {"ecb", "cbc", "ctr", "xts", "gcm"};
-  return names[static_cast<unsigned>(mode)];
+  return mode == Mode::gcm ? "gcm" : block_mode_names.at(static_cast<unsigned>(mode));
 }
 [[nodiscard]] constexpr std::string_view to_string(Direction direction) {
   return direction == Direction::encrypt ? "encrypt" : "decrypt";

@@ -221,7 +221,8 @@ Json memory_bytes(const std::vector<DeviceInfo>& devices) {
 // if it has no usable device.
 void add_gpus(Json& json, const std::vector<DeviceInfo>& devices) {
   Json gpus = Json::array();
-  Json drivers = {{"cuda", nullptr}, {"hip", nullptr}, {"opencl", nullptr}};
+  Json drivers;
+  for (const std::string_view runtime : gpu_runtimes) drivers[runtime] = nullptr;
   for (const DeviceInfo& info : devices) {
     if (info.id == "cpu" || !info.available) continue;
     gpus.push_back({{"id", info.id},

@@ -12,10 +12,9 @@
 namespace paraes::bench {
 namespace {
 
-constexpr const char* mode_names[EvpFunctions::modes] = {"ecb", "cbc", "ctr", "xts", "gcm"};
-
 std::string cipher_name(unsigned mode, unsigned key_size) {
-  return "EVP_aes_" + std::to_string(128 + 64 * key_size) + "_" + mode_names[mode];
+  return "EVP_aes_" + std::to_string(128 + 64 * key_size) + "_" +
+         std::string(to_string(all_modes[mode]));
 }
 
 // Calls set(pointer, function, name) for each function but those of ciphers.

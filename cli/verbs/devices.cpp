@@ -63,7 +63,7 @@ ordered_json kernel_table() {
     row["devices"] = ordered_json::array();
     if (is_listed(kernels(), kernel.name)) row["devices"].push_back("cpu");
     if (is_listed(on_gpu, kernel.name)) {
-      for (const char* runtime : {"cuda", "hip", "opencl"}) row["devices"].push_back(runtime);
+      for (const std::string_view runtime : gpu_runtimes) row["devices"].push_back(runtime);
     }
     row["available"] = kernel.available;
     row["constant_time"] = kernel.timing == Timing::constant;

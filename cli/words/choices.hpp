@@ -12,6 +12,7 @@
 
 #include "cli/words/spelling.hpp"
 #include "paraes/ciphers.hpp"
+#include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/keys.hpp"
 #include "paraes/messages.hpp"
@@ -23,25 +24,28 @@ enum class Format { paraes, c2sp, tink, raw, openssl };
 
 template <class T>
 struct Word {
-  const char* word;
+  std::string_view word;
   T value;
 };
+
+// The words of an enumeration whose names the library lists.
+template <class T, std::size_t n>
+constexpr std::array<Word<T>, n> named(const std::array<std::string_view, n>& names) {
+  std::array<Word<T>, n> words = {};
+  for (std::size_t i = 0; i < n; ++i) words.at(i) = {names.at(i), static_cast<T>(i)};
+  return words;
+}
 
 inline constexpr std::array<Word<Format>, 5> format_choices = {{{"paraes", Format::paraes},
                                                                 {"c2sp", Format::c2sp},
                                                                 {"tink", Format::tink},
                                                                 {"raw", Format::raw},
                                                                 {"openssl", Format::openssl}}};
-inline constexpr std::array<Word<BlockMode>, 4> mode_choices = {{{"ecb", BlockMode::ecb},
-                                                                 {"cbc", BlockMode::cbc},
-                                                                 {"ctr", BlockMode::ctr},
-                                                                 {"xts", BlockMode::xts}}};
+inline constexpr auto mode_choices = named<BlockMode>(block_mode_names);
+inline constexpr auto transfer_choices = named<Transfer>(transfer_names);
+inline constexpr auto key_expansion_choices = named<KeyExpansion>(key_expansion_names);
 inline constexpr std::array<Word<TinkHash>, 3> tink_hash_choices = {
     {{"SHA1", TinkHash::sha1}, {"SHA256", TinkHash::sha256}, {"SHA512", TinkHash::sha512}}};
-inline constexpr std::array<Word<Transfer>, 2> transfer_choices = {
-    {{"staged", Transfer::staged}, {"mapped", Transfer::mapped}}};
-inline constexpr std::array<Word<KeyExpansion>, 2> key_expansion_choices = {
-    {{"host", KeyExpansion::host}, {"device", KeyExpansion::device}}};
 inline constexpr std::array<Word<KeyEncoding>, 2> key_encoding_choices = {
     {{"raw", KeyEncoding::raw}, {"hex", KeyEncoding::hex}}};
 
@@ -83,7 +87,7 @@ T pick(std::string_view flag, const std::array<Word<T>, n>& choices, std::string
       fmt::format("{} is {}, not '{}'", flag, listed(words_of(choices), "or"), word));
 }
 
-[[nodiscard]] inline const char* format_name(Format format) {
+[[nodiscard]] inline std::string_view format_name(Format format) {
   return format_choices.at(static_cast<std::size_t>(format)).word;
 }
 

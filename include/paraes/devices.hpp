@@ -39,14 +39,19 @@ struct DeviceInfo {
   std::string reason;  // if not available: what is missing and what to do
 };
 
+// The runtimes of GPUs, as the names of devices begin, in the order of devices().
+inline constexpr std::array<std::string_view, 3> gpu_runtimes = {"cuda", "hip", "opencl"};
+
 // How data reaches a GPU.
 enum class Transfer {
   staged,  // copied to device memory and back
   mapped,  // kernels read and write pinned host memory
 };
+inline constexpr std::array<std::string_view, 2> transfer_names = {"staged", "mapped"};
 
 // Where the key schedule is computed.
 enum class KeyExpansion { host, device };
+inline constexpr std::array<std::string_view, 2> key_expansion_names = {"host", "device"};
 
 // How a GPU works, for measurements. 0 and no value are paraes's own choice. Constructors throw
 // InvalidArgument for numbers out of range, and Unavailable if the GPU or the kernel cannot do it.

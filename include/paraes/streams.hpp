@@ -16,6 +16,7 @@
 namespace paraes {
 
 enum class BlockMode { ecb, cbc, ctr, xts };
+inline constexpr std::array<std::string_view, 4> block_mode_names = {"ecb", "cbc", "ctr", "xts"};
 
 // Encrypts or decrypts one message in place, in chunks that the caller chooses. copy_stream
 // follows these rules for its caller.

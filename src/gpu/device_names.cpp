@@ -4,6 +4,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::gpu {
@@ -61,7 +62,7 @@ std::optional<DeviceNames> parse_device(std::string_view device) {
   const std::string_view gpus = names.with_cpu ? device.substr(pair.size()) : device;
   const std::size_t colon = gpus.find(':');
   names.runtime = gpus.substr(0, colon);
-  if (names.runtime != "cuda" && names.runtime != "hip" && names.runtime != "opencl") {
+  if (std::find(gpu_runtimes.begin(), gpu_runtimes.end(), names.runtime) == gpu_runtimes.end()) {
     throw InvalidArgument("there is no device '" + std::string(device) +
                           "': use auto, cpu, cuda, hip or opencl, the last three with :N or :N+M, "
                           "and with cpu+ before them for both together");

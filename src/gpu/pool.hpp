@@ -77,7 +77,7 @@ struct Runtime {
   std::unique_ptr<Platform> (*open)();
 };
 inline constexpr Runtime runtimes[] = {
-    {"cuda", open_cuda}, {"hip", open_hip}, {"opencl", open_opencl}};
+    {gpu_runtimes[0], open_cuda}, {gpu_runtimes[1], open_hip}, {gpu_runtimes[2], open_opencl}};
 
 // Throws InvalidArgument if there is none of this name.
 [[nodiscard]] const Runtime& find_runtime(std::string_view name);

@@ -396,7 +396,7 @@ TEST_F(BenchGpuFiles, RowComputedByAnotherDeviceIsSkipped) {
 
 TEST_F(BenchGpu, EveryModeIsVerifiedInDeviceMemory) {
   for (const char* kernel : {"reference", "bitslice"}) {
-    for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm}) {
+    for (const Mode mode : all_modes) {
       // Several segments and data units, with an incomplete block at the end if the mode allows it.
       const bool odd = mode == Mode::ctr || mode == Mode::gcm;
       const auto arena = std::make_shared<DeviceMemoryArena>(

@@ -10,8 +10,6 @@
 
 namespace paraes::bench {
 
-inline constexpr Mode all_modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
-
 inline std::vector<Job> jobs() {
   std::vector<Job> list;
   for (const Mode mode : all_modes) {
