@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include "paraes/error.hpp"
 #include "src/core/system/descriptors.hpp"
 #include "src/core/system/files.hpp"
+#include "src/core/system/outputs.hpp"
 #include "src/core/system/process.hpp"
 
 namespace paraes::cli {
@@ -65,15 +65,11 @@ void refuse_terminal(const Folder& folder, const std::string& name, const std::s
                   shown));
 }
 
-// Refuses to replace a file on which another one is mounted: renaming would fail in the end.
 void refuse_mount_point(const Place& place, const std::string& shown, Verb verb) {
-  if (!system::is_mount_point(place.open_folder()->descriptor(), place.name().c_str())) return;
-  throw InvalidArgument(fmt::format(
-      "{}: it is a mount point, as of a file that is mounted into a container, and cannot be "
-      "replaced: {}",
-      shown,
+  system::refuse_mount_point(
+      place.open_folder()->descriptor(), place.name(), shown,
       verb == Verb::rekey ? "rekey a copy of it, and write that into it with `cat COPY > FILE`"
-                          : "write into it with -c > FILE"));
+                          : "write into it with -c > FILE");
 }
 
 mode_t umask_of_process() {
@@ -109,10 +105,8 @@ Place resolved(TreeRoots& roots, Place place) {
   const bool known =
       fstatat(folder->descriptor(), place.name().c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0;
   if (!place.follow || (known && !S_ISLNK(link.st_mode))) return place;
-  char* const name = realpath(place.shown.c_str(), nullptr);
-  if (name == nullptr) throw io_error(place.shown, "open", errno);
-  const std::string path = name;
-  std::free(name);
+  const std::string path = system::path_without_links(place.shown);
+  if (path.empty()) throw io_error(place.shown, "open", errno);
   place.root = roots.open(folder_of(path));
   place.path = file_name_of(path);
   return place;
@@ -319,7 +313,6 @@ std::unique_ptr<Sink> open_sink(FileContext& run, const FileJob& job,
   FileSink::Options options;
   // With -f also what another run has put there by then: the last one wins.
   options.overwrite = destination.exists || run.plan.output.replaces_all;
-  options.narrow = !encrypts;
   options.keep_owner = run.plan.verb == Verb::rekey;
   options.on_temporary = [&temporary](int at, const std::string& name) { temporary.set(at, name); };
   options.leftovers = &run.leftovers;
@@ -327,11 +320,9 @@ std::unique_ptr<Sink> open_sink(FileContext& run, const FileJob& job,
   options.needs_sync = run.plan.removes;
   options.named = named;
   options.mode = default_mode(0666);
+  options.narrow = !encrypts;
   if (input.is_regular()) {
-    // Permission bits alone: a set-user-ID bit on ciphertext means nothing.
-    const mode_t mode = input.permissions;
-    options.mode = encrypts ? mode : default_mode(mode);
-    options.modified = system::modified_time(input.status);
+    system::take_over(options, input.status, input.permissions, encrypts, umask_of_process());
   }
   return std::make_unique<FileSink>(std::move(folder), place.name(), std::move(options),
                                     destination.path);

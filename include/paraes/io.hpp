@@ -341,7 +341,8 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   struct Options {
     // Replace an existing target; without it, an existing target is TargetExists: in the
     // constructor, and in commit() if it appears meanwhile. A regular file's owner and group are
-    // kept; if that is not permitted, only the owner gets access.
+    // kept; if that is not permitted, only the owner gets access. A target on which something is
+    // mounted cannot be replaced: the constructor throws InvalidArgument.
     bool overwrite = false;
     mode_t mode = 0600;       // of the finished file; the umask does not apply
     bool narrow = false;      // clear the bits that a replaced regular file did not have

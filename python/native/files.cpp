@@ -238,7 +238,8 @@ Result process_file(nb::handle source_path, nb::handle target_path, bool overwri
   call.task.run([&] {
     OpenedFile input = open_for_reading(path, call.secrets, false);
     FileSource source = regular_source(input);
-    const OutputOptions output = {.overwrite = overwrite, .keep_mode = encrypts, .input = &input};
+    const OutputOptions output = {
+        .overwrite = overwrite, .is_encrypted = encrypts, .input = &input};
     if (encrypts) {
       call.task.set_total(source.size());
       // Refuses the output before a passphrase takes its time, or age asks for something.

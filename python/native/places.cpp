@@ -4,25 +4,20 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "src/core/system/descriptors.hpp"
-#include "src/core/system/files.hpp"
+#include "src/core/system/outputs.hpp"
 #include "src/core/system/process.hpp"
 
 namespace paraes::python {
 namespace {
 
-// The path of the file that a symbolic link leads to. A dangling link is its own path: it is
-// replaced.
+// A dangling link is its own path: it is replaced.
 std::string without_links(const std::string& path) {
-  char* const resolved = realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) return path;
-  std::string found = resolved;
-  std::free(resolved);
-  return found;
+  const std::string found = system::path_without_links(path);
+  return found.empty() ? path : found;
 }
 
 void check_replaced(const struct stat& status, const std::string& path, const Secrets& secrets,
@@ -41,16 +36,6 @@ void refuse_descriptor(const std::string& path) {
                           ": it is a file descriptor, whose file is not replaced: pass a file "
                           "object to paraes.open, such as open(" +
                           std::to_string(*number) + ", 'wb', closefd=False)");
-  }
-}
-
-// Refuses a file that no other one can replace.
-void refuse_mount_point(const std::string& path, const char* advice) {
-  if (system::is_mount_point(AT_FDCWD, without_links(path).c_str())) {
-    throw InvalidArgument(path +
-                          ": it is a mount point, as of a file that is mounted into a container, "
-                          "and cannot be replaced: " +
-                          advice);
   }
 }
 
@@ -90,16 +75,18 @@ std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets
         options.input == nullptr ? "" : "; pass overwrite=True to replace it";
     throw IoError(path + ": it exists already" + advice, EEXIST, path);
   }
-  if (exists) refuse_mount_point(path, "pass a file object to paraes.open");
+  if (exists) {
+    system::refuse_mount_point(AT_FDCWD, without_links(path), path,
+                               "pass a file object to paraes.open");
+  }
   FileSink::Options sink;
   sink.overwrite = is_there;
-  sink.narrow = !options.keep_mode;
+  const mode_t umask = system::current_umask();
   if (options.input == nullptr) {
-    sink.mode = exists ? status.st_mode & 0777 : 0666 & ~system::current_umask();
+    sink.mode = exists ? status.st_mode & 0777 : 0666 & ~umask;
   } else {
     const mode_t mode = permissions(options.input->descriptor.get(), options.input->status);
-    sink.mode = options.keep_mode ? mode : mode & ~system::current_umask();
-    sink.modified = FileVersion(options.input->status).modified;
+    system::take_over(sink, options.input->status, mode, options.is_encrypted, umask);
   }
   return std::make_unique<FileSink>(exists ? without_links(path) : path, std::move(sink));
 }
@@ -113,7 +100,8 @@ void commit(FileSink& sink, const std::string& path, const Secrets& secrets,
 
 std::unique_ptr<FileSink> create_replacement(const OpenedFile& file) {
   refuse_descriptor(file.path);
-  refuse_mount_point(file.path, "rekey a copy of it, and write that into it");
+  system::refuse_mount_point(AT_FDCWD, without_links(file.path), file.path,
+                             "rekey a copy of it, and write that into it");
   FileSink::Options options;
   options.overwrite = true;
   options.keep_owner = true;

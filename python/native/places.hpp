@@ -27,7 +27,7 @@ struct OpenedFile {
 // How an output is made.
 struct OutputOptions {
   bool overwrite = false;
-  bool keep_mode = true;              // with the mode of `input`, or limited by the umask
+  bool is_encrypted = true;           // see system::take_over
   const OpenedFile* input = nullptr;  // its mode and time are kept; nullptr: it is no file
 };
 

@@ -260,7 +260,7 @@ std::unique_ptr<PlainWriter> open_writer(nb::object file, bool exclusive, const 
   if (is_path(file)) {
     const std::string path = path_of(file);
     const nb::gil_scoped_release released;
-    const OutputOptions output = {.overwrite = !exclusive, .keep_mode = true, .input = nullptr};
+    const OutputOptions output = {.overwrite = !exclusive, .input = nullptr};
     auto sink = create(path, *secrets, output);
     writer = std::make_unique<Writer>(
         std::move(sink),

@@ -18,6 +18,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/core/system/files.hpp"
+#include "src/core/system/outputs.hpp"
 #include "src/core/system/removal.hpp"
 #include "src/io/calls.hpp"
 #include "src/io/system/files.hpp"
@@ -93,6 +94,9 @@ void FileSink::check_target() const {
                        shown_);
   }
   if (S_ISDIR(status.st_mode)) calls::fail("write", shown_, EISDIR);
+  // Before anything is written, which may take long.
+  system::refuse_mount_point(folder_->descriptor(), name_, shown_,
+                             "choose another output, and copy it into this file");
 }
 
 bool FileSink::open_unnamed() {

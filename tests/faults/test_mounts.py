@@ -56,6 +56,15 @@ class Mounts(FaultCase):
         self.assertIn(b"rekey a copy of it", done.stderr)
         self.assertEqual(self.read("outside"), sealed)
 
+    @unittest.skipIf(POSIX_ONLY, "other systems do not say so before the end")
+    def test_measurements_do_not_begin_if_their_file_cannot_be_replaced(self):
+        self.write("outside", b"")  # they replace no file that is not theirs
+        for args in (["tune", "--seconds", "1", "-o", "inside"], ["bench", "--json", "inside"]):
+            done = self.mounted('"$@"', *args)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(b"inside: " + SAYS + b": choose another output", done.stderr)
+            self.assertEqual(done.stdout, b"")  # no row was measured
+
     def test_nothing_is_lost_if_a_file_cannot_be_replaced(self):
         self.write("outside", b"old")
         done = self.mounted('"$@"', "decrypt", *KEY, "-f", "-o", "inside", "f.paes")
