@@ -1,6 +1,5 @@
 #include "cli/files/inputs.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -21,6 +20,7 @@
 #include "cli/plan/plan.hpp"
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/folder.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -38,23 +38,11 @@ Direction direction_of(Verb verb) {
 
 // The names in a folder, sorted. The list keeps them: most are those of its files.
 std::deque<const char*> names_in(const Folder& folder, FileList& files) {
-  const int list = openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const entries = list < 0 ? nullptr : fdopendir(list);
-  if (entries == nullptr) {
-    const int code = errno;
-    if (list >= 0) close(list);
-    throw io_error(folder.name(), "read", code);
-  }
-  const std::unique_ptr<DIR, int (*)(DIR*)> closing(entries, closedir);
   std::deque<const char*> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = readdir(entries);
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(files.add_name(name));
+  const auto add = [&](const char* name) { names.push_back(files.add_name(name)); };
+  if (!system::visit_names(folder.descriptor(), ".", add)) {
+    throw io_error(folder.name(), "read", errno);
   }
-  if (errno != 0) throw io_error(folder.name(), "read", errno);
   std::sort(names.begin(), names.end(),
             [](const char* a, const char* b) { return std::strcmp(a, b) < 0; });
   return names;

@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "cli/arguments/arguments.hpp"
@@ -19,6 +17,7 @@
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/folder.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -57,15 +56,12 @@ KeyFile read_contents(const SecretSources& sources, std::size_t most,
 // Those of this process above standard error.
 std::vector<int> open_descriptors() {
   std::vector<int> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/dev/fd", error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename();
+  const auto add = [&](std::string_view name) {
     int number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
     if (number > STDERR_FILENO) found.push_back(number);
-  }
-  if (!error) return found;
+  };
+  if (system::visit_names(AT_FDCWD, "/dev/fd", add)) return found;
   // Without /dev and /proc. Shells use small numbers.
   constexpr int most = 1024;
   for (int number = STDERR_FILENO + 1; number < most; ++number) {

@@ -1,6 +1,5 @@
 #include "src/io/temporaries.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -10,12 +9,12 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <system_error>
 #include <vector>
 
 #include "paraes/io.hpp"
+#include "src/core/system/folder.hpp"
 #include "src/core/system/random.hpp"
 #include "src/core/system/removal.hpp"
 #include "src/io/calls.hpp"
@@ -171,18 +170,13 @@ void Leftovers::remove(const Folder& folder, const std::string& name) {
   {
     const std::lock_guard lock(mutex_);
     if (folders_.insert(id).second) {
-      const int list = openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       // In a folder that may not be read, nothing is removed.
-      const std::unique_ptr<DIR, int (*)(DIR*)> entries(list < 0 ? nullptr : fdopendir(list),
-                                                        closedir);
-      if (!entries && list >= 0) ::close(list);
-      const dirent* entry = nullptr;
-      while (entries && (entry = readdir(entries.get())) != nullptr) {
-        const auto parts = parse_temporary(entry->d_name);
+      static_cast<void>(system::visit_names(folder.descriptor(), ".", [&](const char* entry) {
+        const auto parts = parse_temporary(entry);
         if (parts && is_same_name(parts->host, host_name())) {
-          found_.emplace(std::pair(id, lower(parts->target)), entry->d_name);
+          found_.emplace(std::pair(id, lower(parts->target)), entry);
         }
-      }
+      }));
     }
     if (found_.empty()) return;
     const auto [first, last] = found_.equal_range({id, lower(shortened(name))});

@@ -1,16 +1,20 @@
 // The run-time compiler NVRTC. It needs no GPU.
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "paraes/error.hpp"
 #include "src/core/checked_path.hpp"
+#include "src/core/system/folder.hpp"
 #include "src/gpu/runtime/cuda_api.hpp"
 #include "src/gpu/runtime/rtc_attempt.hpp"
 #include "src/gpu/runtime/runtime.hpp"
@@ -26,14 +30,14 @@ using rtc::Attempt;
 // Adds the folders of Python packages under `prefix`.
 void add_python_folders(std::vector<fs::path>& folders, const fs::path& prefix) {
   for (const char* lib : {"lib", "lib64"}) {
-    std::error_code error;
-    for (fs::directory_iterator entry(prefix / lib, error), end; !error && entry != end;
-         entry.increment(error)) {
-      if (entry->path().filename().string().rfind("python3", 0) != 0) continue;
+    const fs::path folder = prefix / lib;
+    // One that cannot be read has no packages.
+    static_cast<void>(system::visit_names(AT_FDCWD, folder.c_str(), [&](std::string_view name) {
+      if (!name.starts_with("python3")) return;
       for (const char* packages : {"site-packages", "dist-packages"}) {
-        folders.push_back(entry->path() / packages);
+        folders.push_back(folder / name / packages);
       }
-    }
+    }));
   }
 }
 
