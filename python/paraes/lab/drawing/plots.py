@@ -72,7 +72,6 @@ def _lines(figure: Figure, layout: Layout, sheet: Sheet, top: float) -> None:
     axes = sheet.canvas.add_axes(
         (left / sheet.width, 1 - (top + plot) / height, wide / sheet.width, plot / height)
     )
-    axes.patch.set_visible(False)
     axes.set_xscale(figure.x.scale)
     axes.set_yscale(figure.y.scale)
     axes.set_xticks(x_ticks, x_texts)
@@ -80,6 +79,16 @@ def _lines(figure: Figure, layout: Layout, sheet: Sheet, top: float) -> None:
     axes.minorticks_off()
     axes.set_xlim(low_x, high_x)
     axes.set_ylim(low_y, high_y)
+    _style(axes, figure, font)
+    for i, shown in drawn.items():
+        _line(axes, figure, i, shown, (low_y, high_y))
+    if names is not None:
+        names.write(sheet, axes, left + wide)
+
+
+def _style(axes: Any, figure: Figure, font: float) -> None:
+    """Set the looks of the axes, and draw the level that values are compared with."""
+    axes.patch.set_visible(False)
     axes.tick_params(length=0, labelsize=font, labelcolor=MUTED, pad=3)
     axes.grid(True, color=GRID, linewidth=0.7, clip_on=False)
     axes.set_axisbelow(True)
@@ -98,10 +107,6 @@ def _lines(figure: Figure, layout: Layout, sheet: Sheet, top: float) -> None:
             fontsize=font * 0.9,
             color=MUTED,
         )
-    for i, shown in drawn.items():
-        _line(axes, figure, i, shown, (low_y, high_y))
-    if names is not None:
-        names.write(sheet, axes, left + wide)
 
 
 def _line(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
-from paraes.lab.document import Cell, Column, Missing, Section, Table
+from paraes.lab.document import Cell, Column, Figure, Missing, Section, Table
 from paraes.lab.papers.cells import (
     COPIES,
     Rows,
@@ -100,8 +101,26 @@ def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
 
 
 def _section(direction: str, printed: PaperTable, rows: _Direction, gpu: str) -> Section:
-    figures, rates_figure, speedups_figure, noun = DIRECTIONS[direction]
-    cpu, whole, alone = rows.cpu, rows.whole, rows.alone
+    noun = DIRECTIONS[direction][-1]
+    times = pairs_figure(
+        (f"{NAME}-{direction}-times", f"{NAME}-{direction}-time"),
+        f"Time of {noun}",
+        f"Seconds over the size of the data for {noun} on the CPU and the GPU, the paper's "
+        "and this machine's.",
+        f"Time of {noun} ({printed.where})",
+        "s",
+        [
+            Pair("CPU", "CPU", printed.column("cpu_time"), rows.cpu),
+            Pair("GPU", gpu, printed.column("gpu_time"), rows.whole),
+        ],
+        more={f"{gpu}, kernel only": rows.alone},
+    )
+    blocks = [times, _rates(direction, printed, rows, gpu), _speedups(direction, printed, rows)]
+    return Section(f"{NAME}-{direction}", noun.capitalize(), blocks)
+
+
+def _rates(direction: str, printed: PaperTable, rows: _Direction, gpu: str) -> Figure:
+    _, figure, _, noun = DIRECTIONS[direction]
 
     def text(column: str) -> Callable[[int], Cell]:
         return lambda size: printed.at(size, column).text
@@ -112,14 +131,7 @@ def _section(direction: str, printed: PaperTable, rows: _Direction, gpu: str) ->
     def ours(of: Rows) -> Callable[[int], Cell]:
         return lambda size: rate(of[size])
 
-    def faster(size: int) -> Cell:
-        return ratio(cpu[size], whole[size])
-
-    def faster_alone(size: int) -> Cell:
-        return ratio(cpu[size], alone[size])
-
-    kernel_only = f"{gpu}, kernel only"
-    rates = Table.of(
+    table = Table.of(
         f"{NAME}-{direction}-rate",
         f"Throughput of {noun}; the paper's MB of 2²⁰ bytes converted to 10⁶ ({printed.where})",
         SIZES,
@@ -127,24 +139,46 @@ def _section(direction: str, printed: PaperTable, rows: _Direction, gpu: str) ->
             (Column("size", "size"), int),
             (Column("CPU, paper", "printed", "MB/s as printed"), text("cpu_rate")),
             (Column("CPU, paper", unit="10⁶ B/s"), theirs("cpu_rate")),
-            (Column("CPU, here", unit="10⁶ B/s"), ours(cpu)),
+            (Column("CPU, here", unit="10⁶ B/s"), ours(rows.cpu)),
             (Column("GPU, paper", "printed", "MB/s as printed"), text("gpu_rate")),
             (Column("GPU, paper", unit="10⁶ B/s"), theirs("gpu_rate")),
-            (Column(f"{gpu}, here", unit="10⁶ B/s"), ours(whole)),
+            (Column(f"{gpu}, here", unit="10⁶ B/s"), ours(rows.whole)),
         ],
     )
-    crossover = crossover_between(cpu, alone)
-    speedups = Table.of(
+    here = {"CPU": rows.cpu, gpu: rows.whole, f"{gpu}, kernel only": rows.alone}
+    return line_figure(
+        f"{NAME}-{direction}-rates",
+        f"Throughput of {noun} (as {figure})",
+        f"Throughput in 10⁶ bytes a second over the size for {noun}: CPU and GPU, the "
+        "paper's and this machine's.",
+        "10⁶ bytes a second",
+        [
+            *here_series({name: ours(of) for name, of in here.items()}, SIZES),
+            paper_series("CPU, paper", printed.column("cpu_rate"), MEGABYTE),
+            paper_series("GPU, paper", printed.column("gpu_rate"), MEGABYTE),
+        ],
+        table,
+    )
+
+
+def _speedups(direction: str, printed: PaperTable, rows: _Direction) -> Figure:
+    figures, _, figure, noun = DIRECTIONS[direction]
+
+    def faster(size: int) -> Cell:
+        return ratio(rows.cpu[size], rows.whole[size])
+
+    def faster_alone(size: int) -> Cell:
+        return ratio(rows.cpu[size], rows.alone[size])
+
+    crossover = crossover_between(rows.cpu, rows.alone)
+    table = Table.of(
         f"{NAME}-{direction}-speedup",
         f"Speedup of {noun}: CPU time over GPU time ({figures})",
         SIZES,
         [
             (Column("size", "size"), int),
-            (Column("paper", "printed", "×"), text("speedup")),
-            (
-                Column("paper, from its times", "printed", "×"),
-                lambda s: _speedup_text(printed, s),
-            ),
+            (Column("paper", "printed", "×"), lambda s: printed.at(s, "speedup").text),
+            (Column("paper, from its times", "printed", "×"), partial(_speedup_text, printed)),
             (Column("here", unit="×"), faster),
             (Column("kernel only, here", unit="×"), faster_alone),
             (
@@ -159,50 +193,20 @@ def _section(direction: str, printed: PaperTable, rows: _Direction, gpu: str) ->
         if crossover is not None
         else [],
     )
-    blocks = [
-        pairs_figure(
-            (f"{NAME}-{direction}-times", f"{NAME}-{direction}-time"),
-            f"Time of {noun}",
-            f"Seconds over the size of the data for {noun} on the CPU and the GPU, the paper's "
-            "and this machine's.",
-            f"Time of {noun} ({printed.where})",
-            "s",
-            [
-                Pair("CPU", "CPU", printed.column("cpu_time"), cpu),
-                Pair("GPU", gpu, printed.column("gpu_time"), whole),
-            ],
-            more={kernel_only: alone},
-        ),
-        line_figure(
-            f"{NAME}-{direction}-rates",
-            f"Throughput of {noun} (as {rates_figure})",
-            f"Throughput in 10⁶ bytes a second over the size for {noun}: CPU and GPU, the "
-            "paper's and this machine's.",
-            "10⁶ bytes a second",
-            [
-                *here_series({"CPU": ours(cpu), gpu: ours(whole), kernel_only: ours(alone)}, SIZES),
-                paper_series("CPU, paper", printed.column("cpu_rate"), MEGABYTE),
-                paper_series("GPU, paper", printed.column("gpu_rate"), MEGABYTE),
-            ],
-            rates,
-        ),
-        line_figure(
-            f"{NAME}-{direction}-speedups",
-            f"Speedup of {noun} (as {speedups_figure})",
-            f"CPU time over GPU time with copies for {noun}, over the size. Above 1 the GPU is "
-            "faster.",
-            "CPU time / GPU time",
-            [
-                measured_series("here", ((s, faster(s)) for s in SIZES)),
-                measured_series("kernel only, here", ((s, faster_alone(s)) for s in SIZES)),
-                paper_series("paper", printed.column("speedup")),
-            ],
-            speedups,
-            level=1.0,
-            level_name="equally fast",
-        ),
-    ]
-    return Section(f"{NAME}-{direction}", noun.capitalize(), blocks)
+    return line_figure(
+        f"{NAME}-{direction}-speedups",
+        f"Speedup of {noun} (as {figure})",
+        f"CPU time over GPU time with copies for {noun}, over the size. Above 1 the GPU is faster.",
+        "CPU time / GPU time",
+        [
+            measured_series("here", ((s, faster(s)) for s in SIZES)),
+            measured_series("kernel only, here", ((s, faster_alone(s)) for s in SIZES)),
+            paper_series("paper", printed.column("speedup")),
+        ],
+        table,
+        level=1.0,
+        level_name="equally fast",
+    )
 
 
 def _speedup_text(printed: PaperTable, size: int) -> str:

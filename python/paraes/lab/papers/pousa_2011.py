@@ -42,28 +42,6 @@ def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
     """Compare with Tables 1 to 3 and Figure 3."""
     paper = findings.paper
     family = Family(evidence, "reference", "reference-shared")
-    gpu = evidence.device.title
-    times_p, speedups_p, transfers_p = (paper.tables[t] for t in ("times", "speedups", "transfers"))
-    times: dict[str, Callable[[int], Cell]] = {
-        "serial": lambda s: duration(family.serial(s)),
-        family.openmp_title: lambda s: duration(family.openmp(s)),
-        **{family.mpi_title(n): partial(family.mpi_time, n) for n in family.rank_columns},
-        family.kernel_title: lambda s: duration(family.gpu(s)),
-    }
-    speedups = family.speedups()
-    phases: dict[str, tuple[str, Callable[[int], Cell]]] = {
-        "h2d": ("copy to the GPU", lambda s: phase(family.transfer(s), "host_to_device")),
-        "d2h": ("copy from the GPU", lambda s: phase(family.transfer(s), "device_to_host")),
-        "kernel": ("encryption", lambda s: phase(family.transfer(s), "kernel")),
-        "total": ("sum", lambda s: duration(family.gpu_phases(s))),
-    }
-    rows: list[list[Cell]] = []
-    for key, (title, cells) in phases.items():
-        rows += [*_theirs(transfers_p, {key: title}), *_here({title: cells}, f"{gpu}, here")]
-    rows += _here({"whole call": lambda s: duration(family.transfer(s))}, f"{gpu}, here")
-    names, faster = ({c["id"]: c["printed"] for c in t.columns} for t in (times_p, speedups_p))
-    drawn = {key: names[key] for key in ("serial", "omp8", "mpi32", "cuda")}
-    titles = {key: title for key, (title, _) in phases.items()}
     _judge_openmp(findings, paper, family)
     _judge_mpi(findings, family)
     _judge_gpu(findings, paper, family)
@@ -76,65 +54,101 @@ def chapter(evidence: Evidence, findings: Findings) -> list[Section]:
             "Its numbers of ranks that were not measured here are predicted, and marked as such, "
             "if two other numbers were measured.",
         ),
-        figure_section(
-            (f"{NAME}-1", "Times (Table 1)"),
-            f"{NAME}-times-figure",
-            "Time of encryption",
-            "Seconds over the size by implementation, the paper's and this machine's.",
-            "s",
-            [*here_series(times, SIZES), *_paper_series(times_p, drawn)],
-            sizes_table(
-                f"{NAME}-times",
-                f"Time of encryption ({times_p.where})",
-                ["implementation", "source"],
-                SIZES,
-                [*_theirs(times_p, names), *_here(times)],
-                [MODEL_NOTE],
-                "s",
-            ),
-        ),
-        figure_section(
-            (f"{NAME}-2", "Speedup (Table 2, Figure 3)"),
-            f"{NAME}-speedups-figure",
-            "Speedup against serial (as Figure 3)",
-            "Speedup over the size by implementation, the paper's and this machine's; predictions "
-            "are marked.",
-            "speedup",
-            [
-                *here_series(speedups, SIZES),
-                *mpi_predictions(speedups, SIZES),
-                *_paper_series(speedups_p, faster),
-            ],
-            sizes_table(
-                f"{NAME}-speedups",
-                f"Speedup against the serial implementation ({speedups_p.where})",
-                ["implementation", "source"],
-                SIZES,
-                [*_theirs(speedups_p, faster), *_here(speedups)],
-                [MODEL_NOTE],
-            ),
-            level=1.0,
-            level_name="serial",
-        ),
-        figure_section(
-            (f"{NAME}-3", "Transfers (Table 3)"),
-            f"{NAME}-transfers-figure",
-            "Phases on the GPU",
-            "Seconds of each phase on the GPU over the size, the paper's and this machine's.",
-            "s",
-            [*here_series(dict(phases.values()), SIZES), *_paper_series(transfers_p, titles)],
-            sizes_table(
-                f"{NAME}-transfers",
-                f"Phases on the GPU ({transfers_p.where})",
-                ["phase", "source"],
-                SIZES,
-                rows,
-                ["whole call: the measured time of a call, including time between the phases"],
-                "s",
-            ),
-        ),
+        _time_section(paper.tables["times"], family),
+        _speedup_section(paper.tables["speedups"], family),
+        _phase_section(paper.tables["transfers"], family, evidence.device.title),
         _derived(paper, family),
     ]
+
+
+def _titles(table: PaperTable) -> dict[str, str]:
+    return {c["id"]: c["printed"] for c in table.columns}
+
+
+def _time_section(printed: PaperTable, family: Family) -> Section:
+    here: dict[str, Callable[[int], Cell]] = {
+        "serial": lambda s: duration(family.serial(s)),
+        family.openmp_title: lambda s: duration(family.openmp(s)),
+        **{family.mpi_title(n): partial(family.mpi_time, n) for n in family.rank_columns},
+        family.kernel_title: lambda s: duration(family.gpu(s)),
+    }
+    names = _titles(printed)
+    drawn = {key: names[key] for key in ("serial", "omp8", "mpi32", "cuda")}
+    return figure_section(
+        (f"{NAME}-1", "Times (Table 1)"),
+        f"{NAME}-times-figure",
+        "Time of encryption",
+        "Seconds over the size by implementation, the paper's and this machine's.",
+        "s",
+        [*here_series(here, SIZES), *_paper_series(printed, drawn)],
+        sizes_table(
+            f"{NAME}-times",
+            f"Time of encryption ({printed.where})",
+            ["implementation", "source"],
+            SIZES,
+            [*_theirs(printed, names), *_here(here)],
+            [MODEL_NOTE],
+            "s",
+        ),
+    )
+
+
+def _speedup_section(printed: PaperTable, family: Family) -> Section:
+    here, names = family.speedups(), _titles(printed)
+    return figure_section(
+        (f"{NAME}-2", "Speedup (Table 2, Figure 3)"),
+        f"{NAME}-speedups-figure",
+        "Speedup against serial (as Figure 3)",
+        "Speedup over the size by implementation, the paper's and this machine's; predictions "
+        "are marked.",
+        "speedup",
+        [
+            *here_series(here, SIZES),
+            *mpi_predictions(here, SIZES),
+            *_paper_series(printed, names),
+        ],
+        sizes_table(
+            f"{NAME}-speedups",
+            f"Speedup against the serial implementation ({printed.where})",
+            ["implementation", "source"],
+            SIZES,
+            [*_theirs(printed, names), *_here(here)],
+            [MODEL_NOTE],
+        ),
+        level=1.0,
+        level_name="serial",
+    )
+
+
+def _phase_section(printed: PaperTable, family: Family, gpu: str) -> Section:
+    phases: dict[str, tuple[str, Callable[[int], Cell]]] = {
+        "h2d": ("copy to the GPU", lambda s: phase(family.transfer(s), "host_to_device")),
+        "d2h": ("copy from the GPU", lambda s: phase(family.transfer(s), "device_to_host")),
+        "kernel": ("encryption", lambda s: phase(family.transfer(s), "kernel")),
+        "total": ("sum", lambda s: duration(family.gpu_phases(s))),
+    }
+    titles = {key: title for key, (title, _) in phases.items()}
+    rows: list[list[Cell]] = []
+    for key, (title, cells) in phases.items():
+        rows += [*_theirs(printed, {key: title}), *_here({title: cells}, f"{gpu}, here")]
+    rows += _here({"whole call": lambda s: duration(family.transfer(s))}, f"{gpu}, here")
+    return figure_section(
+        (f"{NAME}-3", "Transfers (Table 3)"),
+        f"{NAME}-transfers-figure",
+        "Phases on the GPU",
+        "Seconds of each phase on the GPU over the size, the paper's and this machine's.",
+        "s",
+        [*here_series(dict(phases.values()), SIZES), *_paper_series(printed, titles)],
+        sizes_table(
+            f"{NAME}-transfers",
+            f"Phases on the GPU ({printed.where})",
+            ["phase", "source"],
+            SIZES,
+            rows,
+            ["whole call: the measured time of a call, including time between the phases"],
+            "s",
+        ),
+    )
 
 
 def _theirs(table: PaperTable, titles: dict[str, str]) -> list[list[Cell]]:
