@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from synthetic import fake_programs
 
 from paraes.lab import cli, discovery
 
+# A shell without job control ignores SIGINT in what it starts in the background, and so would these
+# tests.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same examples every time, no folder left behind, and no deadlines on a busy machine.
 settings.register_profile("lab", derandomize=True, database=None, deadline=None)
 settings.load_profile("lab")

@@ -1,5 +1,6 @@
 """Settings of all tests: the same examples every time, and no deadlines on a busy machine."""
 
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -8,6 +9,9 @@ import pytest
 from hypothesis import configuration, settings
 
 sys.path.append(str(Path(__file__).parents[1] / "interop"))  # clients of the formats
+# A shell without job control ignores SIGINT in what it starts in the background, and so would these
+# tests.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("python", derandomize=True, database=None, deadline=None,
                           max_examples=60)
 settings.load_profile("python")
