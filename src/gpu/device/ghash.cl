@@ -242,17 +242,125 @@ PARAES_INLINE paraes_block hash_of_lane(const paraes_job* job, PARAES_GLOBAL con
   return block_of_gf128(gf128_multiply(gf128_of_block(sum), get_power(powers + 4 * lane)));
 }
 
+// The key whose tables, matrices or factors are in shared memory.
+typedef struct {
+  int any;
+  paraes_u32 key;
+} paraes_built_for;
+
+PARAES_INLINE int is_built_for(const paraes_built_for* built, paraes_u32 key) {
+  return built->any && built->key == key;
+}
+
+PARAES_INLINE void now_built_for(paraes_built_for* built, paraes_u32 key) {
+  built->any = 1;
+  built->key = key;
+}
+
+PARAES_INLINE PARAES_GLOBAL const paraes_u32* powers_of(const paraes_job* job,
+                                                        PARAES_GLOBAL const paraes_message* m) {
+  return job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * m->key;
+}
+
+// The functions below return this lane's share of the hash of message m: `part` says which of the
+// `at_once` messages from `first` on that is, for lanes that work. All threads of the group call
+// them together.
+#ifdef PARAES_HASH_TENSOR
+PARAES_INLINE paraes_block share_by_tensors(const paraes_job* job, paraes_built_for* built,
+                                            paraes_u32 first, paraes_u32 at_once, paraes_u32 m,
+                                            int works) {
+  const paraes_u32 t = job->thread;
+  const paraes_u32 lanes = job->tile_blocks;
+  const paraes_u32 lane = t & (lanes - 1);
+  PARAES_GLOBAL const paraes_message* message = job->messages + m;
+  if (!is_built_for(built, message->key)) {
+    PARAES_GLOBAL const paraes_u32* powers = powers_of(job, message);
+    build_matrices(job, get_power(powers + 4 * 31), get_power(powers + 4 * 15));
+    now_built_for(built, message->key);
+  }
+  // A warp hashes the messages of its threads one after the other.
+  PARAES_SHARED paraes_u32* sums = job->shared + 4 * (t & ~31u);
+  for (paraes_u32 i = 0; i < 32 / lanes; ++i) {
+    const paraes_u32 one = (t & ~31u) / lanes + i;
+    if (one < at_once) tensor_hash(job, first + one, t % 32, sums + 64 * i);
+  }
+  PARAES_BARRIER();
+  paraes_block sum = zero_block();
+  // Where the message and its powers are is computed again, because no register is left for it.
+  PARAES_GLOBAL const paraes_message* again = job->messages + (paraes_u32)paraes_anew(m);
+  // An empty text without lengths has no blocks.
+  if (works && lane < 16 && hash_blocks(again) != 0) {
+    PARAES_GLOBAL const paraes_u32* own = powers_of(job, again);
+    sum = shared_block(sums + 4 * (t % 32));
+    sum = block_of_gf128(gf128_multiply(gf128_of_block(sum), get_power(own + 4 * (15 - lane))));
+  }
+  PARAES_BARRIER();
+  return sum;
+}
+#endif
+
+PARAES_INLINE paraes_block share_by_integers(const paraes_job* job, paraes_built_for* built,
+                                             paraes_u32 first, paraes_u32 at_once, paraes_u32 m,
+                                             int works) {
+  const paraes_u32 lanes = job->tile_blocks;
+  const paraes_u32 lane = job->thread & (lanes - 1);
+  PARAES_GLOBAL const paraes_message* message = job->messages + m;
+  PARAES_GLOBAL const paraes_u32* powers = powers_of(job, message);
+  const paraes_u64 bytes = message->bytes;
+  PARAES_GLOBAL const paraes_u8* text = hashed_text(job, message);
+#if defined(PARAES_HASH_TABLES)
+  // Short messages do not use the tables.
+  if (!is_built_for(built, message->key) && some_exceed(job, first, at_once, lanes)) {
+    build_tables(job, get_power(powers + 4 * (lanes - 1)));
+    now_built_for(built, message->key);
+  }
+#elif !defined(PARAES_HASH_SUMS)
+  (void)built;
+  (void)first;
+  (void)at_once;
+#endif
+  paraes_block sum = zero_block();
+#if defined(PARAES_HASH_SUMS)
+  if (lanes * PARAES_HASH_TERMS <= PARAES_HASH_THREADS) {  // else a power is missing
+    if (!is_built_for(built, message->key) && some_exceed(job, first, at_once, lanes)) {
+      build_factors(job, powers, lanes);
+      now_built_for(built, message->key);
+    }
+    if (works) {
+      const gf128 own = hash_by_sums(job, text, bytes, hash_blocks(message), lane, lanes);
+      sum = block_of_gf128(gf128_multiply(own, get_power(powers + 4 * lane)));
+    }
+    return sum;
+  }
+#endif
+  if (works) sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
+  return sum;
+}
+
+// Writes the tag of message m: its hash `sum` and its mask.
+PARAES_INLINE void put_tag(const paraes_job* job, paraes_u32 m, paraes_block sum) {
+  PARAES_GLOBAL const paraes_message* message = job->messages + m;
+  if ((message->flags & PARAES_HASH_PARTIAL) == 0) {
+    sum = xor_blocks(
+        sum, load_block((PARAES_GLOBAL const paraes_u8*)(job->scratch + 4 * (paraes_u64)m)));
+  }
+  // Tags are only aligned to 4 bytes.
+  const int to_scratch = (message->flags & PARAES_HASH_TO_SCRATCH) != 0;
+  const paraes_u64 tag_at = message->tag;
+  PARAES_GLOBAL paraes_u32* tag =
+      (PARAES_GLOBAL paraes_u32*)((to_scratch ? (PARAES_GLOBAL paraes_u8*)job->scratch : job->out) +
+                                  (to_scratch ? 16 * (job->tiles + m) : tag_at));
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) tag[w] = sum.w[w];
+}
+
 // `keys` holds the hash keys, scratch the tag masks, and tile_blocks is the number of lanes. With
 // PARAES_HASH_TO_SCRATCH, the hash of message m goes to scratch + 4 (tiles + m).
 PARAES_INLINE void hash_messages(const paraes_job* job, const int tensors) {
   const paraes_u32 t = job->thread;
   const paraes_u32 lanes = job->tile_blocks;
-  const paraes_u32 lane = t & (lanes - 1);
   const paraes_u32 part = t / lanes;  // which of the messages that it hashes at once
-#if defined(PARAES_HASH_TABLES) || defined(PARAES_HASH_TENSOR) || defined(PARAES_HASH_SUMS)
-  paraes_u32 table_key = 0;
-  int have_tables = 0;
-#endif
+  paraes_built_for built = {0, 0};
   paraes_u32 at_once;
   // The end is computed again for each message, because no register is left for it.
   for (paraes_u32 first = first_of_group(job, job->group);
@@ -261,83 +369,17 @@ PARAES_INLINE void hash_messages(const paraes_job* job, const int tensors) {
                                PARAES_HASH_THREADS / lanes);
     const int works = part < at_once;
     const paraes_u32 m = works ? first + part : first;
-    PARAES_GLOBAL const paraes_message* message = job->messages + m;
-    const paraes_u64 bytes = message->bytes;
-    const int partial = (message->flags & PARAES_HASH_PARTIAL) != 0;
-    PARAES_GLOBAL const paraes_u8* text = hashed_text(job, message);
-    PARAES_GLOBAL const paraes_u32* powers =
-        job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * message->key;
-#ifdef PARAES_HASH_TABLES
-    // Short messages do not use the tables.
-    if (!tensors && (!have_tables || table_key != message->key) &&
-        some_exceed(job, first, at_once, lanes)) {
-      build_tables(job, get_power(powers + 4 * (lanes - 1)));
-      table_key = message->key;
-      have_tables = 1;
-    }
-#endif
-    paraes_block sum = zero_block();
+    paraes_block sum;
 #ifdef PARAES_HASH_TENSOR
     if (tensors) {
-      if (!have_tables || table_key != message->key) {
-        build_matrices(job, get_power(powers + 4 * 31), get_power(powers + 4 * 15));
-        table_key = message->key;
-        have_tables = 1;
-      }
-      // A warp hashes the messages of its threads one after the other.
-      PARAES_SHARED paraes_u32* sums = job->shared + 4 * (t & ~31u);
-      for (paraes_u32 i = 0; i < 32 / lanes; ++i) {
-        const paraes_u32 one = (t & ~31u) / lanes + i;
-        if (one < at_once) tensor_hash(job, first + one, t % 32, sums + 64 * i);
-      }
-      PARAES_BARRIER();
-      // Where the message and its powers are is computed again, because no register is left for it.
-      PARAES_GLOBAL const paraes_message* again = job->messages + (paraes_u32)paraes_anew(m);
-      // An empty text without lengths has no blocks.
-      if (works && lane < 16 && hash_blocks(again) != 0) {
-        PARAES_GLOBAL const paraes_u32* own =
-            job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * again->key;
-        sum = shared_block(sums + 4 * (t % 32));
-        sum = block_of_gf128(gf128_multiply(gf128_of_block(sum), get_power(own + 4 * (15 - lane))));
-      }
-      PARAES_BARRIER();
-    }
+      sum = share_by_tensors(job, &built, first, at_once, m, works);
+    } else
 #endif
-#if defined(PARAES_HASH_SUMS)
-    if (!tensors && lanes * PARAES_HASH_TERMS <= PARAES_HASH_THREADS) {  // else a power is missing
-      if ((!have_tables || table_key != message->key) && some_exceed(job, first, at_once, lanes)) {
-        build_factors(job, powers, lanes);
-        table_key = message->key;
-        have_tables = 1;
-      }
-      if (works) {
-        const gf128 own = hash_by_sums(job, text, bytes, hash_blocks(message), lane, lanes);
-        sum = block_of_gf128(gf128_multiply(own, get_power(powers + 4 * lane)));
-      }
-    } else if (!tensors && works) {
-      sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
+    {
+      sum = share_by_integers(job, &built, first, at_once, m, works);
     }
-#else
-    if (!tensors && works) {
-      sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
-    }
-#endif
     sum = sum_of_lanes(tensors ? job->shared : PARAES_SUMS(job), t, lanes, sum);
-    if (works && lane == 0) {
-      if (!partial) {
-        sum = xor_blocks(
-            sum, load_block((PARAES_GLOBAL const paraes_u8*)(job->scratch + 4 * (paraes_u64)m)));
-      }
-      // Tags are only aligned to 4 bytes.
-      const int to_scratch = (message->flags & PARAES_HASH_TO_SCRATCH) != 0;
-      const paraes_u64 tag_at = message->tag;
-      PARAES_GLOBAL paraes_u32* tag =
-          (PARAES_GLOBAL paraes_u32*)((to_scratch ? (PARAES_GLOBAL paraes_u8*)job->scratch
-                                                  : job->out) +
-                                      (to_scratch ? 16 * (job->tiles + m) : tag_at));
-      PARAES_UNROLL
-      for (int w = 0; w < 4; ++w) tag[w] = sum.w[w];
-    }
+    if (works && (t & (lanes - 1)) == 0) put_tag(job, m, sum);
   }
 }
 
