@@ -13,6 +13,7 @@
 #include "bench/rivals/rivals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/streams.hpp"
 #include "paraes/threads.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/gpu/programs/program_variant.hpp"
@@ -363,10 +364,10 @@ std::string text_of(const GpuTuning& tuning) {
 }
 
 std::vector<std::string> axis_words(std::string_view flag) {
-  std::vector<std::string> words;
   if (flag == "--mode") {
-    for (const Mode mode : all_modes) words.emplace_back(to_string(mode));
-    return words;
+    std::vector<std::string> modes;
+    for (const Mode mode : all_modes) modes.emplace_back(to_string(mode));
+    return modes;
   }
   if (flag == "--key-bits") return {"128", "192", "256"};
   if (flag == "--direction") return {"encrypt", "decrypt"};
@@ -374,7 +375,7 @@ std::vector<std::string> axis_words(std::string_view flag) {
   if (flag == "--keys") return {"one", "each"};
   if (flag == "--scope") return {"memory", "transfer", "file"};
   if (flag == "--in-place") return {"no", "yes"};
-  if (flag == "--format") return {"paraes", "c2sp", "tink", "raw", "openssl"};
+  if (flag == "--format") return {format_names.begin(), format_names.end()};
   if (flag == "--key-expansion") return {key_expansion_names.begin(), key_expansion_names.end()};
   if (flag == "--transfer") return {transfer_names.begin(), transfer_names.end()};
   if (flag == "--rivals") return rival_names();

@@ -1,10 +1,12 @@
 #include "bench/suites/suites.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "bench/memory/openmp.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
+#include "paraes/streams.hpp"
 #include "src/core/cache.hpp"
 #include "src/gpu/device_names.hpp"
 #include "src/modes/gcm.hpp"
@@ -76,7 +78,10 @@ Row row_of(const FileRowJob& job, Direction direction, std::uint64_t bytes) {
           .key_expansion = "host"};
 }
 
-bool is_authenticated(const std::string& format) { return format != "raw" && format != "openssl"; }
+bool is_authenticated(const std::string& format) {
+  const auto* end = format_names.begin() + authenticated_formats;
+  return std::find(format_names.begin(), end, format) != end;
+}
 
 void refuse(const FileRowJob& job, std::uint64_t bytes) {
   if (job.format == "raw") {

@@ -36,11 +36,7 @@ constexpr std::array<Word<T>, n> named(const std::array<std::string_view, n>& na
   return words;
 }
 
-inline constexpr std::array<Word<Format>, 5> format_choices = {{{"paraes", Format::paraes},
-                                                                {"c2sp", Format::c2sp},
-                                                                {"tink", Format::tink},
-                                                                {"raw", Format::raw},
-                                                                {"openssl", Format::openssl}}};
+inline constexpr auto format_choices = named<Format>(format_names);
 inline constexpr auto mode_choices = named<BlockMode>(block_mode_names);
 inline constexpr auto transfer_choices = named<Transfer>(transfer_names);
 inline constexpr auto key_expansion_choices = named<KeyExpansion>(key_expansion_names);
@@ -88,11 +84,11 @@ T pick(std::string_view flag, const std::array<Word<T>, n>& choices, std::string
 }
 
 [[nodiscard]] inline std::string_view format_name(Format format) {
-  return format_choices.at(static_cast<std::size_t>(format)).word;
+  return format_names.at(static_cast<std::size_t>(format));
 }
 
 [[nodiscard]] inline bool is_authenticated(Format format) {
-  return format != Format::raw && format != Format::openssl;
+  return static_cast<std::size_t>(format) < authenticated_formats;
 }
 
 }  // namespace paraes::cli

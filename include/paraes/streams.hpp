@@ -15,6 +15,11 @@
 
 namespace paraes {
 
+// The formats of files (--format), of which the first three are authenticated: messages.hpp.
+inline constexpr std::array<std::string_view, 5> format_names = {"paraes", "c2sp", "tink", "raw",
+                                                                 "openssl"};
+inline constexpr std::size_t authenticated_formats = 3;
+
 enum class BlockMode { ecb, cbc, ctr, xts };
 inline constexpr std::array<std::string_view, 4> block_mode_names = {"ecb", "cbc", "ctr", "xts"};
 
@@ -29,8 +34,7 @@ inline constexpr std::array<std::string_view, 4> block_mode_names = {"ecb", "cbc
 //              if a ciphertext cannot have this length or its padding is wrong.
 //   threads    One caller at a time; the work is spread over Execution::threads threads.
 //   processes  In a child of the process that made it, encryption throws WrongProcess, and so does
-//   CTR
-//              in both directions: see forks.hpp.
+//              CTR in both directions: see forks.hpp.
 class PARAES_EXPORT StreamTransform {
  public:
   static constexpr std::size_t lookahead = 16;

@@ -1,6 +1,8 @@
 // Several GPUs that work together as one device, and the leases of their streams.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -76,8 +78,12 @@ struct Runtime {
   std::string_view name;
   std::unique_ptr<Platform> (*open)();
 };
-inline constexpr Runtime runtimes[] = {
-    {gpu_runtimes[0], open_cuda}, {gpu_runtimes[1], open_hip}, {gpu_runtimes[2], open_opencl}};
+inline constexpr std::array<Runtime, gpu_runtimes.size()> runtimes = {
+    {{"cuda", open_cuda}, {"hip", open_hip}, {"opencl", open_opencl}}};
+static_assert(std::equal(runtimes.begin(), runtimes.end(), gpu_runtimes.begin(),
+                         [](const Runtime& runtime, std::string_view name) {
+                           return runtime.name == name;
+                         }));
 
 // Throws InvalidArgument if there is none of this name.
 [[nodiscard]] const Runtime& find_runtime(std::string_view name);

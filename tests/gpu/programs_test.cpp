@@ -319,6 +319,11 @@ TEST(KernelRows, OptionsSelectTablesGroupsAndTheHash) {
         "cuda:0 (a GPU) has no binary matrix products, which are of CUDA, on chips of compute "
         "capability 8.0 to 9.0");
   }
+  // As docs/gpus.md makes programs for chips that are not here.
+  EXPECT_EQ(
+      refusal(gpu_kernel_table()[1], device_with(227, "sm_75", "sm_75", ""), {.tensor_hash = true})
+          .rfind("sm_75 has no binary matrix products", 0),
+      0U);
   EXPECT_NE(refusal(find_gpu_kernel("ttable"), device_with(64, "sm_90"), {.tables = 4}), "");
 }
 
@@ -355,6 +360,7 @@ TEST(KernelRows, OnlyBitsliceIsConstantTime) {
   for (const GpuKernel& kernel : gpu_kernel_table()) {
     EXPECT_EQ(kernel.timing == Timing::constant, kernel.name == "bitslice");
   }
+  EXPECT_EQ(select_kernel("auto", "opencl", false).name, "bitslice");
   EXPECT_THROW(static_cast<void>(find_gpu_kernel("auto")), UnknownKernel);
   EXPECT_THROW(static_cast<void>(find_gpu_kernel("vaes512")), UnknownKernel);
 }

@@ -147,13 +147,13 @@ TEST(Forks, LeaveOutputsToTheirProcess) {
     auto sink = std::make_unique<FileSink>(path, options);
     sink->write(data);
     const std::string temporary = sink->temporary();
-    EXPECT_EQ(!temporary.empty(), named);
+    if (named) EXPECT_NE(temporary, "");  // without, a file has no name where the system can do so
     EXPECT_TRUE(in_child([&] {
       const bool refused =
           is_refused([&] { sink->write(data); }) && is_refused([&] { sink->write_at(0, data); }) &&
           is_refused([&] { sink->prepare(); }) && is_refused([&] { sink->commit(); });
       sink.reset();
-      return refused && (!named || std::filesystem::exists(temporary));
+      return refused && (temporary.empty() || std::filesystem::exists(temporary));
     }));
     sink->commit();
     EXPECT_EQ(std::filesystem::file_size(path), data.size());

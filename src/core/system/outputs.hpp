@@ -22,9 +22,10 @@ void refuse_mount_point(int folder, const std::string& name, std::string_view sh
                         std::string_view advice);
 
 // Sets what an output takes over from its input: the time of its modification, and from
-// `permissions`, those of the input (paraes::permissions), its own. What is or becomes encrypted
-// keeps all of them. Plaintext gets what the umask leaves, and no more than the file has that it
-// replaces.
+// `permissions`, those of the input (paraes::permissions), its own. They are permission bits alone:
+// a set-user-ID bit says nothing on ciphertext, and on plaintext it would come from whoever wrote
+// the message. What is or becomes encrypted keeps all of them. Plaintext gets what the umask
+// leaves, and no more than the file has that it replaces.
 void take_over(FileSink::Options& options, const struct stat& input, mode_t permissions,
                bool is_encrypted, mode_t umask);
 

@@ -14,13 +14,18 @@ namespace {
 constexpr unsigned usual_group_threads = 256;  // of ghash; those of other entries are in the kernel
 constexpr unsigned least_group_threads = 128;  // see sizes.h
 
+// For errors. A chip for which a program is made without its GPU has no name.
+std::string shown(const DeviceInfo& device) {
+  return device.name.empty() ? device.id : device.id + " (" + device.name + ")";
+}
+
 // The largest power of two up to `usual` that the device allows.
 unsigned group_threads_for(unsigned usual, const DeviceInfo& device) {
   unsigned threads = usual;
   while (device.max_threads != 0 && threads > device.max_threads) threads /= 2;
   if (threads >= std::min(usual, least_group_threads)) return threads;
   throw Unavailable("GPU kernels need " + std::to_string(least_group_threads) +
-                    " threads in a group, and " + device.id + " (" + device.name + ") allows " +
+                    " threads in a group, and " + shown(device) + " allows " +
                     std::to_string(device.max_threads));
 }
 
@@ -48,9 +53,8 @@ ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
   const unsigned group_threads = options.group_threads;
   check_group_threads(group_threads);
   if (device.max_threads != 0 && group_threads > device.max_threads) {
-    throw Unavailable(device.id + " (" + device.name + ") allows at most " +
-                      std::to_string(device.max_threads) + " threads in a group, not " +
-                      std::to_string(group_threads));
+    throw Unavailable(shown(device) + " allows at most " + std::to_string(device.max_threads) +
+                      " threads in a group, not " + std::to_string(group_threads));
   }
   ProgramVariant variant{.kernel = &kernel,
                          .group_threads = group_threads != 0
@@ -76,8 +80,8 @@ ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
   variant.tensor_hash =
       options.tensor_hash.value_or(kernel.tensor_hash && device.target == "sm_90");
   if (variant.tensor_hash && !has_binary_products(device.target)) {
-    throw Unavailable(device.id + " (" + device.name +
-                      ") has no binary matrix products, which are of CUDA, on chips of compute "
+    throw Unavailable(shown(device) +
+                      " has no binary matrix products, which are of CUDA, on chips of compute "
                       "capability 8.0 to 9.0");
   }
   if (kernel.hash_tables) {
@@ -88,8 +92,8 @@ ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
   const std::uint32_t needed = std::max(mode_shared_bytes(variant), hash_shared_bytes(variant));
   if (!fits(needed)) {
     throw Unavailable("the kernel " + std::string(kernel.name) + " needs " +
-                      std::to_string(needed) + " bytes of shared memory, and " + device.id + " (" +
-                      device.name + ") has " + std::to_string(device.shared_bytes));
+                      std::to_string(needed) + " bytes of shared memory, and " + shown(device) +
+                      " has " + std::to_string(device.shared_bytes));
   }
   return variant;
 }
