@@ -217,10 +217,11 @@ class MpiExecutable {
     if (given.device) options.device = own_device(ranks_, *given.device);
     // Rank 0 decides about standard input: that of others does not matter. Open MPI gives ranks a
     // pseudo-terminal as standard output, even if mpirun's own is no terminal.
-    return cli::make_plan(
-        options,
-        {.stdin_is_terminal = ranks_.is_root() && isatty(STDIN_FILENO) != 0, .launched = true},
-        reporting);
+    return cli::make_plan(options,
+                          {.stdin_is_terminal = ranks_.is_root() && isatty(STDIN_FILENO) != 0,
+                           .launched = true,
+                           .reads_lists = ranks_.is_root()},
+                          reporting);
   }
 
   int crypt_as_root(const cli::CryptOptions& given) {

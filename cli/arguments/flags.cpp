@@ -101,6 +101,8 @@ bool has_unit_in_range(const O& options, const Facts&) {
 }
 bool names_output(const O& options, const Facts&) { return !options.output->empty(); }
 bool wants_all(const O& options, const Facts&) { return !wants_part(options); }
+bool has_list(const O& options, const Facts&) { return options.files_from.has_value(); }
+bool is_recursive(const O& options, const Facts&) { return options.recursive; }
 bool may_show_progress(const O& options, const Facts&) { return !options.no_progress; }
 bool names_device(const O& options, const Facts&) { return !options.device->empty(); }
 
@@ -243,6 +245,20 @@ constexpr Flag<O> crypt_flags[] = {
     row<O>("--exclude", "Input", text(&O::exclude, "GLOB"),
            use(all_but_info,
                "Skip files and folders by name or, if GLOB has a /, by path; repeatable.")),
+    row<O>("--exclude-from", "Input", text(&O::exclude_from, "FILE"),
+           use(all_but_info, "Patterns for --exclude from a file, one a line; repeatable.")),
+    row<O>(
+        "--files-from", "Input", text(&O::files_from, "FILE"),
+        use(all_but_info,
+            "Names of inputs from a file, one a line; - is standard input. Below -o, outputs keep "
+            "the paths in it.")),
+    row<O>("-0,--null", "Input", on(&O::null_list),
+           use(all_but_info,
+               "Names in the list of --files-from end with NUL bytes, as of find -print0."),
+           rule(has_list, "{flag} goes with --files-from")),
+    row<O>("--one-file-system", "Input", on(&O::one_file_system),
+           use(all_but_info, "Leave out folders on which another file system is mounted."),
+           rule(is_recursive, "{flag} goes with -r")),
     row<O>("--offset", "Input", size(&O::offset),
            use(decrypt, "paraes, c2sp, tink: start at this byte of the plaintext; needs -o or -c."),
            rule(authenticated, with_authenticated),
@@ -266,7 +282,10 @@ constexpr Flag<O> crypt_flags[] = {
     row<O>("-f,--force", "Output", on(&O::force), use(pipes, "Overwrite an existing output file.")),
     row<O>(
         "--update", "Output", on(&O::update),
-        use(pipes, "Leave out inputs whose output exists and is not older; replace older outputs."),
+        use(encrypt,
+            "Leave out inputs whose output exists, with their time and size; replace others."),
+        use(decrypt,
+            "Leave out inputs whose output exists and is not older; replace older outputs."),
         rule(has_files, "{flag} compares files: it goes with no standard input or output"),
         rule(names_no_descriptor,
              "{flag} compares files, and {descriptor} is a file descriptor: leave {flag} out"),
@@ -285,6 +304,10 @@ constexpr Flag<O> crypt_flags[] = {
                "Write zeros for damaged segments, list these, and exit with 3 if there are any."),
            rule(authenticated, with_authenticated),
            rule(wants_all, "{flag} saves a whole message: leave --offset and --length out")),
+    row<O>("--dry-run", "Reports", on(&O::dry_run),
+           use(all_but_info,
+               "Print what would be read, written, replaced and removed, and do nothing else; asks "
+               "for no key.")),
     row<O>("-q,--quiet", "Reports", on(&O::quiet), use(all_but_info, "Print errors only.")),
     row<O>("-v,--verbose", "Reports", on(&O::verbose), use(all_but_info, "Say what ran and why.")),
     row<O>("--json", "Reports", on(&O::json),

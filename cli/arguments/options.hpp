@@ -24,6 +24,8 @@ struct Settings {
   Verb verb = Verb::encrypt;
   bool recursive = false;
   bool removes = false;  // --rm
+  bool one_file_system = false;
+  bool dry_run = false;
 
   SecretSources keys;
   SecretSources new_keys;        // of rekey
@@ -69,7 +71,10 @@ struct CryptOptions : Settings {
 
   std::set<std::string_view> flags_given;  // by their names in the table
   std::vector<std::string> inputs;
+  std::optional<std::string> files_from;
+  bool null_list = false;  // --null
   std::vector<std::string> exclude;
+  std::vector<std::string> exclude_from;
 
   std::optional<Format> format;
   std::optional<BlockMode> mode;

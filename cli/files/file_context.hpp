@@ -3,6 +3,7 @@
 
 #include "cli/files/place.hpp"
 #include "cli/files/protected_files.hpp"
+#include "cli/files/update.hpp"
 #include "cli/plan/plan.hpp"
 #include "cli/plan/secrets.hpp"
 #include "paraes/known_secrets.hpp"
@@ -13,13 +14,15 @@ struct FileContext {
   // Keeps a reference to the plan.
   explicit FileContext(const Plan& given_plan)
       : plan(given_plan),
-        files(secret_files(given_plan), known, given_plan.replaces_files(), given_plan.removes) {}
+        files(secret_files(given_plan), known, given_plan.replaces_files(), given_plan.removes),
+        update(given_plan, leftovers) {}
 
   const Plan& plan;
   KnownSecrets known;
   TreeRoots roots;
   ProtectedFiles files;
   Leftovers leftovers;
+  UpdateRule update;
 };
 
 }  // namespace paraes::cli

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "cli/arguments/options.hpp"
@@ -48,6 +49,21 @@ std::deque<const char*> names_in(const Folder& folder, FileList& files) {
   return names;
 }
 
+// A folder's name as a prefix of paths, without what does not change where it leads: "/a/./b/" is
+// "a/b/". Empty, or ends in '/'.
+std::string plain_prefix(const std::string& prefix) {
+  std::string plain;
+  for (const fs::path& part : fs::path(prefix)) {
+    if (part != "/" && part != "." && !part.empty()) plain += part.string() + "/";
+  }
+  return plain;
+}
+
+bool leads_up(const std::string& path) {
+  const fs::path parts(path);
+  return std::find(parts.begin(), parts.end(), "..") != parts.end();
+}
+
 class Finder {
  public:
   explicit Finder(FileContext& run)
@@ -55,6 +71,7 @@ class Finder {
         verb_(plan_.verb),
         roots_(run.roots),
         protected_(run.files),
+        update_(run.update),
         found_(verb_, plan_.reporting.verbose || plan_.reporting.json),
         list_(found_.files),
         names_(list_, verb_),
@@ -65,7 +82,9 @@ class Finder {
   }
 
   FoundFiles run() {
-    for (const std::string& input : plan_.inputs) add_argument(input);
+    for (std::size_t i = 0; i < plan_.inputs.size(); ++i) {
+      add_argument(plan_.inputs[i], i >= plan_.first_listed && found_.outputs);
+    }
     refuse_outputs_over_inputs();
     refuse_shared_names();
     for (const FoundFile& file : list_) {
@@ -89,7 +108,8 @@ class Finder {
     std::string path;         // below the top; empty for that itself
   };
 
-  void add_argument(const std::string& input) {
+  // `mirrors`: its output keeps its path below the folder of -o, as those of a list do.
+  void add_argument(const std::string& input, bool mirrors) {
     struct stat status = {};
     if (stat(input.c_str(), &status) != 0) {
       const int code = errno;
@@ -99,6 +119,11 @@ class Finder {
                  (recipient ? " (-r is short for --recursive; a recipient goes with --recipient)"
                             : ""),
              1);
+      return;
+    }
+    if (mirrors && leads_up(input)) {
+      refuse(input, input + ": its output would be outside of the folder of -o: list it without ..",
+             2);
       return;
     }
     const bool folder = S_ISDIR(status.st_mode);
@@ -114,9 +139,9 @@ class Finder {
     }
     try {
       if (!folder) {
-        add_file_argument(input, status);
+        add_file_argument(input, status, mirrors);
       } else if (plan_.recursive) {
-        add_folder_argument(input, name);
+        add_folder_argument(input, path, mirrors);
       } else {
         refuse(input, input + ": it is a folder; use -r to process the files in it", 2);
       }
@@ -125,33 +150,54 @@ class Finder {
     }
   }
 
-  void add_file_argument(const std::string& input, const struct stat& status) {
+  void add_file_argument(const std::string& input, const struct stat& status, bool mirrors) {
     const Place place = place_of_argument(roots_, input, "open");
     const auto folder = place.open_folder();
     const std::string prefix = input.substr(0, input.rfind('/') + 1);
-    const std::uint32_t number = top_of(place.root, prefix);
+    const std::uint32_t number = top_of(place.root, prefix, mirrors);
     add_file(list_.add_name(place.path), status,
-             {number, found_.outputs ? found_.outputs->existing("") : folder});
+             {number, found_.outputs ? found_.outputs->existing(mirrored_path(number)) : folder});
   }
 
   // The folder of arguments that begin with `prefix`. `root`: null for one that was skipped.
-  std::uint32_t top_of(const std::shared_ptr<const TreeRoot>& root, const std::string& prefix) {
-    const auto [top, is_new] = tops_.try_emplace({root.get(), prefix}, 0);
+  std::uint32_t top_of(const std::shared_ptr<const TreeRoot>& root, const std::string& prefix,
+                       bool mirrors = false) {
+    const auto [top, is_new] = tops_.try_emplace({root.get(), prefix, mirrors}, 0);
     if (is_new) {
-      top->second = list_.add_top({.root = root, .shown = prefix, .mirrored = "", .follow = true});
+      const std::string mirrored = mirrors ? mirror_above(prefix) : "";
+      top->second =
+          list_.add_top({.root = root, .shown = prefix, .mirrored = mirrored, .follow = true});
       note_target(top->second);
     }
     return top->second;
   }
 
-  void add_folder_argument(const std::string& input, const std::string& name) {
+  // Records that the folders in `prefix` are mirrored. Returns the prefix below the folder of -o.
+  std::string mirror_above(const std::string& prefix) {
+    for (std::size_t end = prefix.find('/'); end != std::string::npos;
+         end = prefix.find('/', end + 1)) {
+      const std::string folder = prefix.substr(0, end + 1);
+      std::string plain = plain_prefix(folder);
+      if (plain.empty()) continue;
+      plain.pop_back();
+      struct stat status = {};
+      if (stat(folder.c_str(), &status) != 0) throw io_error(folder, "open", errno);
+      found_.outputs->add_folder(plain, status.st_mode & 0777U);
+    }
+    return plain_prefix(prefix);
+  }
+
+  void add_folder_argument(const std::string& input, const fs::path& path, bool mirrors) {
+    const std::string name = path.filename().string();
     const bool unnamed = name == "." || name == ".." || name.empty();
+    const std::string parent = path.parent_path().string();
+    const std::string above = mirrors && !parent.empty() ? mirror_above(parent + "/") : "";
     const std::size_t before = inputs_so_far();
     const std::uint64_t folders = found_.folders;
     const std::uint64_t skipped = found_.skipped.total();
     add_tree(list_.add_top({.root = roots_.open(input),
                             .shown = input.back() == '/' ? input : input + "/",
-                            .mirrored = unnamed ? "" : name + "/"}));
+                            .mirrored = above + (unnamed ? "" : name + "/")}));
     const bool only_folders = found_.folders != folders && found_.skipped.total() == skipped;
     if (inputs_so_far() == before && !only_folders) found_.without_any.push_back(input);
   }
@@ -220,6 +266,9 @@ class Finder {
         return Skip::excluded;
     }
     if (S_ISLNK(status.st_mode)) return Skip::link;
+    if (folder && plan_.one_file_system && status.st_dev != list_.top(number).root->id().device) {
+      return Skip::mounted;
+    }
     // The outputs of an earlier run are not inputs.
     if (folder && found_.outputs && found_.outputs->is_top(status)) return Skip::output;
     if (is_temporary_name(name)) return Skip::temporary;
@@ -262,6 +311,7 @@ class Finder {
 
   // Refuses outputs that the file system would give the name of another output of this run.
   void refuse_shared_names() {
+    if (plan_.dry_run) return;  // the probe makes files
     for (const auto& [first, numbers] : names_.sharing()) {
       std::vector<std::string> outputs;
       for (const std::uint32_t number : numbers) {
@@ -336,7 +386,11 @@ class Finder {
           S_ISREG(existing->st_mode) &&
           existing->st_size <= static_cast<off_t>(KnownSecrets::most_file_bytes);
     }
-    if (plan_.output.replaces_older && is_up_to_date(status, *existing)) {
+    const auto encrypted = [&] {
+      return verb_ == Verb::encrypt ? *found_.output(file) : list_.place(file);
+    };
+    if (plan_.output.replaces_older &&
+        update_.leaves_out(status, *existing, in.output, encrypted)) {
       list_[number].state = FileState::up_to_date;
     }
   }
@@ -355,7 +409,7 @@ class Finder {
   // output's name ends in .paes where those of the inputs do not, and the other way round.
   [[nodiscard]] bool shares_a_name_with_an_input(const FoundFile& file) {
     const Place output = *found_.output(file);
-    if (!outline_of(output.path).ends_with(suffix)) return false;
+    if (plan_.dry_run || !outline_of(output.path).ends_with(suffix)) return false;
     if (!inputs_in_other_case_) {
       inputs_in_other_case_.emplace();
       for (const FoundFile& input : list_) {
@@ -394,9 +448,10 @@ class Finder {
   const Verb verb_;
   TreeRoots& roots_;
   ProtectedFiles& protected_;
+  UpdateRule& update_;
   FoundFiles found_;
   FileList& list_;  // of found_
-  std::map<std::pair<const TreeRoot*, std::string>, std::uint32_t> tops_;
+  std::map<std::tuple<const TreeRoot*, std::string, bool>, std::uint32_t> tops_;
   OutputNames names_;
   NameProbe probe_;
   // The existing files in the places of outputs, by the numbers of the inputs.

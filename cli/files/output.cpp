@@ -142,7 +142,7 @@ void refuse_existing(FileContext& run, const FileJob& job, const Input& input,
         "{}: it is the input file itself; write to another file with -o", destination.path));
   }
   // Where inode numbers are made up, they do not tell.
-  if (S_ISREG(status.st_mode) && job.found == nullptr && job.input.root &&
+  if (S_ISREG(status.st_mode) && job.found == nullptr && job.input.root && !run.plan.dry_run &&
       NameProbe(run.leftovers).are_one(job.input.shown, destination.path)) {
     throw InvalidArgument(
         fmt::format("{}: its file system takes it for the same name as the input {}; write to "
@@ -162,24 +162,6 @@ void refuse_existing(FileContext& run, const FileJob& job, const Input& input,
 void remember_umask() { static_cast<void>(umask_of_process()); }
 
 mode_t default_mode(mode_t mode) { return mode & ~umask_of_process(); }
-
-bool is_up_to_date(const struct stat& input, const struct stat& output) {
-  if (!S_ISREG(output.st_mode) || FileId(input) == FileId(output)) return false;
-  constexpr std::int64_t second = 1'000'000'000;
-  // In 64 bits, nanoseconds since 1970 last until 2262.
-  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * second + time.tv_nsec; };
-  const std::int64_t in = nanoseconds(system::modified_time(input));
-  const std::int64_t out = nanoseconds(system::modified_time(output));
-  if (out >= in) return true;
-  // Outputs get the time of their inputs, in the steps that their file system stores: 100 ns over
-  // SMB, 1 µs, 10 ms (exFAT), 1 s, or 2 s (FAT). The time of the last change, which nobody can set,
-  // tells a file system of such steps from a time that happens to be round.
-  constexpr std::array<std::int64_t, 5> steps = {100, 1000, second / 100, second, 2 * second};
-  const std::int64_t changed = nanoseconds(system::changed_time(output));
-  return std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) {
-    return out % step == 0 && changed % step == 0 && in - out < step;
-  });
-}
 
 std::string why_nameless(std::string_view advice) {
   return fmt::format("its name does not end in .paes, so its output has no name: {}", advice);
@@ -248,12 +230,22 @@ Destination choose_destination(FileContext& run, const FileJob& job, const Input
 
   if (run.plan.verb == Verb::rekey) return of_rekey(run, job, shown);
   Destination destination = by_name(run, job, shown);
-  const auto folder = destination.place.open_folder();
+  std::shared_ptr<const Folder> folder;
+  try {
+    folder = destination.place.open_folder();
+  } catch (const IoError& error) {
+    if (run.plan.dry_run && error.code() == ENOENT) return destination;  // it would be made
+    throw;
+  }
   const std::optional<Existing> existing = existing_at(destination, *folder);
   if (!existing) return destination;
   const auto& [link, status, found] = *existing;
   if (found) refuse_existing(run, job, input, destination, status);
-  if (found && chosen.replaces_older && is_up_to_date(input.status, status)) {
+  const auto encrypted = [&] {
+    return run.plan.verb == Verb::encrypt ? destination.place : job.input;
+  };
+  if (found && chosen.replaces_older &&
+      run.update.leaves_out(input.status, status, folder, encrypted)) {
     destination.up_to_date = true;
     return destination;
   }

@@ -14,16 +14,12 @@
 
 namespace paraes::cli {
 
-// Whether --update leaves out an input because of an output that exists: another file, regular, and
-// not older. A time that the output's file system has rounded down is not older.
-[[nodiscard]] bool is_up_to_date(const struct stat& input, const struct stat& output);
-
 struct Destination {
   std::optional<int> descriptor;  // of this process, which is written where it is
   std::string path;               // as shown; "-" is standard output
   Place place;                    // of a file; if its name is a symbolic link, of the link's target
   bool exists = false;            // a file will be replaced
-  bool up_to_date = false;        // with --update: it is not older, and stays
+  bool up_to_date = false;        // with --update: it stays, see UpdateRule
   bool written_in_place = false;  // an existing device or pipe, which is not replaced
   FileId in_place;                // of the device or pipe
 };

@@ -15,7 +15,7 @@ struct SkipText {
 };
 
 // In the order of Skip.
-constexpr std::array<SkipText, 6> skip_texts = {{
+constexpr std::array<SkipText, 7> skip_texts = {{
     {"not a *.paes file", "file that is not *.paes", "files that are not *.paes"},
     {"a symbolic link", "symbolic link", "symbolic links"},
     {"the output folder", "output folder", "output folders"},
@@ -23,6 +23,8 @@ constexpr std::array<SkipText, 6> skip_texts = {{
     {"a temporary file of another run", "temporary file of another run",
      "temporary files of other runs"},
     {"--exclude matches it", "that --exclude matches", "that --exclude matches"},
+    {"another file system is mounted on it", "folder with another file system",
+     "folders with another file system"},
 }};
 
 SkipText text_of(Skip why, Verb verb) {

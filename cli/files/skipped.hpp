@@ -18,6 +18,7 @@ enum class Skip : std::uint8_t {
   special,    // a device, pipe or socket
   temporary,  // of another run, active or killed
   excluded,   // by --exclude
+  mounted,    // a folder on another file system, with --one-file-system
 };
 
 // The entries that were skipped, counted by reason.
@@ -43,7 +44,7 @@ class SkippedEntries {
 
  private:
   bool keep_;
-  std::array<std::uint64_t, 6> counts_{};
+  std::array<std::uint64_t, 7> counts_{};
   std::deque<Entry> entries_;
 };
 

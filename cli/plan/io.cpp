@@ -59,6 +59,23 @@ std::string secret_reader(const SecretSources& sources, bool any_name) {
   return "";
 }
 
+// The flags that read a list from standard input, with the names that they were given.
+std::vector<std::string> list_readers(const CryptOptions& options) {
+  std::vector<std::string> readers;
+  const auto add = [&](const char* flag, const std::string& path) {
+    if (path != "-" && !leads_to_standard_input(path)) return;
+    readers.push_back(fmt::format("{} {}", flag, path));
+  };
+  if (options.files_from) add("--files-from", *options.files_from);
+  for (const std::string& path : options.exclude_from) add("--exclude-from", path);
+  return readers;
+}
+
+[[noreturn]] void refuse_two_readers(const std::string& one, const std::string& other) {
+  throw InvalidArgument(
+      fmt::format("{} and {} both need standard input; use a file for one of them", one, other));
+}
+
 bool is_pipe() {
   struct stat own = {};
   return fstat(STDIN_FILENO, &own) == 0 && (S_ISFIFO(own.st_mode) || S_ISSOCK(own.st_mode));
@@ -126,15 +143,28 @@ void look_at_path(const std::string& path, Output& output) {
 
 std::vector<std::string> inputs_of(const CryptOptions& options, bool is_terminal) {
   const bool needs_file = options.verb == Verb::rekey || options.recursive || options.removes ||
+                          options.files_from || !list_readers(options).empty() ||
                           !secret_reader(options.keys, false).empty();
   if (options.inputs.empty() && !needs_file && !is_terminal) return {"-"};
   return options.inputs;
 }
 
+void check_list_readers(const CryptOptions& options) {
+  const std::vector<std::string> readers = list_readers(options);
+  if (readers.empty()) return;
+  if (readers.size() > 1) refuse_two_readers(readers[0], readers[1]);
+  for (const SecretSources* sources : {&options.keys, &options.new_keys}) {
+    const std::string secret = secret_reader(*sources, true);
+    if (!secret.empty()) refuse_two_readers(readers[0], secret);
+  }
+}
+
 StandardInput plan_standard_input(const CryptOptions& options,
                                   const std::vector<std::string>& inputs) {
   const bool rekeys = options.verb == Verb::rekey;
-  if (inputs.empty() || (rekeys && std::find(inputs.begin(), inputs.end(), "-") != inputs.end())) {
+  const bool has_list = options.files_from.has_value();
+  if ((inputs.empty() && !has_list) ||
+      (rekeys && std::find(inputs.begin(), inputs.end(), "-") != inputs.end())) {
     throw InvalidArgument(why_none(options));
   }
   StandardInput plan;
@@ -146,10 +176,14 @@ StandardInput plan_standard_input(const CryptOptions& options,
   const std::string flag = secret_reader(options.keys, false);
   const std::string new_flag = secret_reader(options.new_keys, false);
   if (!flag.empty() && !new_flag.empty()) {
-    throw InvalidArgument(fmt::format(
-        "{} and {} both need standard input; use a file for one of them", flag, new_flag));
+    refuse_two_readers(flag, new_flag);
   }
+  const std::vector<std::string> lists = list_readers(options);
   if (plan.is_data) {
+    if (!lists.empty()) {
+      throw InvalidArgument(fmt::format(
+          "{} needs standard input, but the data comes from there; use a file", lists[0]));
+    }
     // Of a pipe, data and secret would each get a part.
     for (const SecretSources* sources : {&options.keys, &options.new_keys}) {
       const std::string reader = secret_reader(*sources, is_pipe());
@@ -160,7 +194,8 @@ StandardInput plan_standard_input(const CryptOptions& options,
   }
   const bool programs = options.keys.starts_programs() || options.new_keys.starts_programs();
   const std::vector<std::string>& identities = options.keys.identities;
-  plan.is_taken = reads_data(inputs, programs) || !secret_reader(options.keys, true).empty() ||
+  plan.is_taken = reads_data(inputs, programs) || !lists.empty() ||
+                  !secret_reader(options.keys, true).empty() ||
                   !secret_reader(options.new_keys, true).empty() ||
                   std::any_of(identities.begin(), identities.end(), leads_to_standard_input);
   return plan;

@@ -15,9 +15,13 @@ namespace paraes::cli {
 // standard input for itself. Then there is none.
 [[nodiscard]] std::vector<std::string> inputs_of(const CryptOptions& options, bool is_terminal);
 
+// Throws InvalidArgument if two lists, or a list and a secret, are read from standard input: before
+// either is.
+void check_list_readers(const CryptOptions& options);
+
 struct StandardInput {
   bool is_data = false;   // an input is standard input, as far as its name tells
-  bool is_taken = false;  // the data or a secret is read from it, whatever name it has there
+  bool is_taken = false;  // the data, a list or a secret is read from it, by whatever name
 };
 
 // Throws InvalidArgument if there are no inputs, if two want standard input, or if a flag names it

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/arguments/flags.hpp"
+#include "cli/plan/lists.hpp"
 #include "cli/plan/secrets.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
@@ -91,6 +92,32 @@ void plan_computing(const CryptOptions& options, Plan& plan) {
   plan.execution.overlap = !options.no_overlap;
 }
 
+// Sets the inputs, and what the lists of inputs and patterns hold, each of which is read once.
+void plan_inputs(const CryptOptions& options, const Surroundings& surroundings, Plan& plan) {
+  check_list_readers(options);
+  plan.inputs = inputs_of(options, surroundings.stdin_is_terminal);
+  plan.first_listed = plan.inputs.size();
+  std::vector<std::string> patterns = options.exclude;
+  const auto read = [&](const std::string& path, const char* flag, EntryEnd end) {
+    plan.lists.push_back({.path = path, .flag = flag, .is_public = true});
+    return surroundings.reads_lists ? read_list(path, flag, end) : std::vector<std::string>();
+  };
+  if (options.files_from) {
+    const auto names = read(*options.files_from, "--files-from",
+                            options.null_list ? EntryEnd::nul : EntryEnd::newline);
+    if (names.empty() && plan.inputs.empty() && surroundings.reads_lists) {
+      throw InvalidArgument(fmt::format("--files-from {}: it names no files", *options.files_from));
+    }
+    plan.inputs.insert(plan.inputs.end(), names.begin(), names.end());
+  }
+  for (const std::string& path : options.exclude_from) {
+    const auto more = read(path, "--exclude-from", EntryEnd::newline);
+    patterns.insert(patterns.end(), more.begin(), more.end());
+  }
+  plan.exclusions = Exclusions(patterns);
+  plan.several = plan.inputs.size() > 1 || plan.recursive || options.files_from;
+}
+
 void check_exclusions(const Exclusions& exclusions, const std::string& input) {
   if (!exclusions.match(file_name_of(input), input, false)) return;
   throw InvalidArgument(fmt::format("--exclude matches {}, the only input", input));
@@ -124,8 +151,7 @@ Plan make_plan(const CryptOptions& options, const Surroundings& surroundings,
                Reporting& reporting) {
   Plan plan;
   static_cast<Settings&>(plan) = options;
-  plan.inputs = inputs_of(options, surroundings.stdin_is_terminal);
-  plan.several = plan.inputs.size() > 1 || plan.recursive;
+  plan_inputs(options, surroundings, plan);
   const bool data_on_stdin = plan.inputs == std::vector<std::string>{"-"};
   plan.output = look_at_output(options, data_on_stdin, surroundings.launched);
   reporting = plan_reporting(options, plan);
@@ -145,7 +171,6 @@ Plan make_plan(const CryptOptions& options, const Surroundings& surroundings,
   plan_computing(options, plan);
   check_output(options, plan.output, plan.several, data_on_stdin);
 
-  plan.exclusions = Exclusions(options.exclude);
   if (!plan.several) check_exclusions(plan.exclusions, plan.inputs[0]);
   reporting.bar = choose_bar(options, plan);
   plan.reporting = reporting;

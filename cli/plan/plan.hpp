@@ -37,9 +37,11 @@ struct Plan : Settings {
 
   // What is read, and where the outputs go.
   std::vector<std::string> inputs;
+  std::size_t first_listed = 0;  // the first of them that is from the list of --files-from
+  std::vector<SecretSources::File> lists;  // of inputs and patterns
   StandardInput standard_input;
-  // Whether there may be more than one file: several inputs, or -r. Then -o names a folder for all
-  // outputs, and an error with one of them does not end the run.
+  // Whether there may be more than one file: several inputs, a list, or -r. Then -o names a folder
+  // for all outputs, and an error with one of them does not end the run.
   bool several = false;
   Exclusions exclusions;
   Output output;
@@ -83,6 +85,8 @@ struct Surroundings {
   // Its standard streams pass through a launcher, as under mpirun, which may have opened other
   // descriptors.
   bool launched = false;
+  // Whether to read the lists that flags name: a rank that gets its work from another one does not.
+  bool reads_lists = true;
 };
 
 // Throws InvalidArgument for wrong or contradictory flags and for a kernel or device that does not

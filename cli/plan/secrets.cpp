@@ -90,23 +90,31 @@ void check_passphrase_fd(const Plan& plan, const SecretSources& keys) {
   if (found && FileId(status) == FileId(target)) refuse_it("this descriptor is the output");
 }
 
-void add_secret_files(const SecretSources& sources, std::vector<SecretFile>& files) {
-  const auto add = [&](int found, const struct stat& status, const SecretSources::File& file) {
-    const bool is_file = found == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
-    if (!is_file) return;
-    files.push_back(
-        {FileId(status), file.flag, static_cast<mode_t>(status.st_mode & 07777), file.is_public});
-  };
-  struct stat status = {};
-  for (const SecretSources::File& file : sources.files()) {
+void add_if_file(int found, const struct stat& status, const SecretSources::File& file,
+                 std::vector<SecretFile>& files) {
+  if (found != 0 || !(S_ISREG(status.st_mode) || S_ISBLK(status.st_mode))) return;
+  files.push_back(
+      {FileId(status), file.flag, static_cast<mode_t>(status.st_mode & 07777), file.is_public});
+}
+
+void add_named_files(const std::vector<SecretSources::File>& named,
+                     std::vector<SecretFile>& files) {
+  for (const SecretSources::File& file : named) {
+    struct stat status = {};
     const int found =
         file.path == "-" ? fstat(STDIN_FILENO, &status) : stat(file.path.c_str(), &status);
-    add(found, status, file);
+    add_if_file(found, status, file, files);
   }
+}
+
+void add_secret_files(const SecretSources& sources, std::vector<SecretFile>& files) {
+  add_named_files(sources.files(), files);
   if (!sources.passphrase_fd) return;
+  struct stat status = {};
+  const int found = fstat(*sources.passphrase_fd, &status);
   const std::string flag =
       fmt::format("{} {}", sources.flag("passphrase-fd"), *sources.passphrase_fd);
-  add(fstat(*sources.passphrase_fd, &status), status, {.path = "", .flag = flag});
+  add_if_file(found, status, {.path = "", .flag = flag}, files);
 }
 
 }  // namespace
@@ -138,6 +146,7 @@ std::vector<SecretFile> secret_files(const Plan& plan) {
   std::vector<SecretFile> files;
   add_secret_files(plan.keys, files);
   add_secret_files(plan.new_keys, files);
+  add_named_files(plan.lists, files);
   return files;
 }
 

@@ -22,12 +22,12 @@ void check_secrets(const CryptOptions& options, Format format);
 // process that reads the passphrase has the descriptor.
 void check_passphrase_fds(const Plan& plan);
 
-// A file from which a key, keyset, passphrase, identity or recipients are read.
+// A file from which a key, keyset, passphrase, identity or recipients are read, or a list.
 struct SecretFile {
   FileId id;
   std::string flag;        // the flag that names it
   mode_t mode = 0;         // its permissions
-  bool is_public = false;  // it has recipients
+  bool is_public = false;  // it has recipients or a list
 };
 
 // The existing files that the flags name, directly, through symbolic links, as standard input or as

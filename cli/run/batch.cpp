@@ -58,12 +58,13 @@ class Batch {
           outputs.emplace(run_.roots, *plan_.output.path);
           job.output =
               outputs->place(default_name(plan_.direction(), file_name_of(input), "give -o FILE"));
-          outputs->make_top();
+          if (!plan_.dry_run) outputs->make_top();
         }
         files_.run_task(job, outcome);
       });
       if (outcome.transferred) progress.finish(true);
       results_.finish(job, std::move(outcome));
+      if (plan_.dry_run) return results_.status();
       if (outputs) finish_folders(*outputs);
     }
     finish(nullptr);
@@ -87,9 +88,11 @@ class Batch {
   [[nodiscard]] FoundFiles find() { return find_inputs(run_); }
 
   // Throws InvalidArgument if the run would remove or replace a file that holds one of its secrets.
-  // Reads these secrets for it.
+  // Reads these secrets for it, and so leaves it out of a dry run.
   void check_contents(const FoundFiles& found) {
-    if (!run_.files.changes_files() || found.waiting == 0 || plan_.verb == Verb::verify) return;
+    if (plan_.dry_run || !run_.files.changes_files() || found.waiting == 0 ||
+        plan_.verb == Verb::verify)
+      return;
     run_.messages.load_secrets();
     if (plan_.verb == Verb::rekey) run_.new_messages.load_secrets();
     for (const FoundFile& file : found.files) {
@@ -117,6 +120,7 @@ class Batch {
     for (const FoundFiles::Refused& refused : found.refused) {
       results_.refuse(refused.input, refused.reason, refused.exit);
     }
+    if (plan_.dry_run) return foresee_all(found);
     if (found.outputs) {
       for (const auto& [folder, why] : found.outputs->make()) {
         results_.refuse(folder, why, exit_failed);
@@ -130,11 +134,25 @@ class Batch {
     if (found.outputs) finish_folders(*found.outputs);
     finish(&found);
     const RunSummary summary = results_.summary(found);
-    if (!plan_.reporting.quiet) say(summary_text(plan_.verb, summary, found));
+    if (!plan_.reporting.quiet) say(summary_text(plan_, summary, found));
     return results_.end(summary);
   }
 
  private:
+  int foresee_all(FoundFiles& found) {
+    for (const FoundFile& file : found.files) {
+      if (file.state != FileState::waiting) continue;
+      const FileJob job = found.job(file);
+      FileOutcome outcome;
+      outcome.report = results_.new_report(job.input.shown);
+      results_.attempt(outcome, [&] { files_.run_task(job, outcome); });
+      results_.finish(job, std::move(outcome));
+    }
+    const RunSummary summary = results_.summary(found);
+    if (!plan_.reporting.quiet) say(summary_text(plan_, summary, found));
+    return results_.end(summary);
+  }
+
   // How much of a file there is to process, if that is known.
   [[nodiscard]] std::optional<std::uint64_t> bytes_to_process(const std::string& input) const {
     std::optional<std::uint64_t> bytes = size_of_file(input);
@@ -211,8 +229,9 @@ int run_batch(Plan plan, Distributor* distributor) {
       batch->check_contents(found);
     }
     const auto bytes = plan.several ? std::optional(found.bytes) : size_of_file(plan.inputs[0]);
-    if (bytes) use_profile(*bytes, plan);
-    if (found.outputs && found.any() && (found.waiting != 0 || found.outputs->mirrors())) {
+    if (bytes && !plan.dry_run) use_profile(*bytes, plan);
+    if (found.outputs && !plan.dry_run && found.any() &&
+        (found.waiting != 0 || found.outputs->mirrors())) {
       found.outputs->make_top();
     }
   } catch (const std::exception& error) {

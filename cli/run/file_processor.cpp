@@ -11,6 +11,7 @@
 
 #include "cli/arguments/options.hpp"
 #include "cli/files/removal.hpp"
+#include "cli/run/dry_run.hpp"
 #include "cli/run/file_task.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
@@ -217,7 +218,9 @@ bool FileProcessor::process_unless_out_of_memory(const FoundFiles& found, const 
 
 void FileProcessor::run_task(const FileJob& job, FileOutcome& outcome) {
   OpenFile file(run_, job, progress_of_file_, outcome);
-  if (plan_.verb == Verb::rekey) {
+  if (plan_.dry_run) {
+    foresee(file);
+  } else if (plan_.verb == Verb::rekey) {
     rekey_file(file);
   } else {
     transfer_file(file);

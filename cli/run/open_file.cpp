@@ -74,7 +74,7 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
       progress_(progress),
       outcome_(outcome),
       input_(open_input(job.input, run.plan.verb != Verb::verify,
-                        run.plan.verb == Verb::rekey ? Waits::no : Waits::yes)),
+                        run.plan.verb == Verb::rekey || run.plan.dry_run ? Waits::no : Waits::yes)),
       version_(input_.status) {
   run.files.check_input(input_.status, input_name(job.input.shown));
   if (run.plan.verb != Verb::verify) {

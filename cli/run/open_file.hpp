@@ -43,6 +43,9 @@ class OpenFile {
   // Whether --update leaves the input out: see Destination. Then nothing may be opened or made.
   [[nodiscard]] bool is_up_to_date() const noexcept { return destination_.up_to_date; }
 
+  // Whether the output replaces a file.
+  [[nodiscard]] bool replaces() const noexcept { return destination_.exists; }
+
   // Creates the output, after make_message, make_stream or the like. `named`: see
   // FileSink::Options. Throws InvalidArgument if the input, with --rm, or what the output would
   // replace holds a secret of the run.

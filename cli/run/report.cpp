@@ -26,6 +26,7 @@ std::string to_json(const RunReport& report) {
   if (report.reason) object["reason"] = *report.reason;
   object["exit"] = report.exit;
   if (report.rekeyed) object["rekeyed"] = *report.rekeyed;
+  if (report.replaces) object["replaces"] = *report.replaces;
   object["timeline_ns"] = nullptr;
   if (report.timeline_ns) {
     for (const Phase& phase : phase_table) {

@@ -16,6 +16,7 @@ namespace paraes::cli {
 // The statuses of inputs that were not processed, and are no failures.
 inline constexpr const char* skipped_status = "skipped";
 inline constexpr const char* up_to_date_status = "up to date";
+inline constexpr const char* dry_run_status = "dry run";
 
 // One file that a run found, as --json prints it.
 struct RunReport {
@@ -33,6 +34,7 @@ struct RunReport {
   std::optional<PhaseTimes> timeline_ns;
   std::optional<std::vector<BadRange>> bad_ranges;  // of --salvage
   std::optional<std::string> rekeyed;               // of rekey: "header", or "data" for all of it
+  std::optional<bool> replaces;                     // of --dry-run: whether the output exists
 };
 
 [[nodiscard]] std::string to_json(const RunReport& report);

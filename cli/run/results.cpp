@@ -155,7 +155,8 @@ RunSummary Results::summary(const FoundFiles& found) const {
           .exit = failed_ == 0 && status_ == exit_done ? exit_done : exit_some_failed};
 }
 
-std::string summary_text(Verb verb, const RunSummary& summary, const FoundFiles& found) {
+std::string summary_text(const Plan& plan, const RunSummary& summary, const FoundFiles& found) {
+  const Verb verb = plan.verb;
   const char* done = verb == Verb::encrypt   ? "encrypted"
                      : verb == Verb::decrypt ? "decrypted"
                      : verb == Verb::rekey   ? "rekeyed"
@@ -168,8 +169,11 @@ std::string summary_text(Verb verb, const RunSummary& summary, const FoundFiles&
   } else if (nothing_done && found.waiting == 0) {
     text = "no files, only " + count(found.folders, "folder", "folders");
   } else {
-    text = fmt::format("{} {}, {} in {:.2f} s", count(summary.files, "file", "files"), done,
-                       format_amount(summary.bytes), summary.seconds);
+    const std::string files = count(summary.files, "file", "files");
+    text = plan.dry_run ? fmt::format("dry run: {} to {}, {}", files, verb_name(verb),
+                                      format_amount(summary.bytes))
+                        : fmt::format("{} {}, {} in {:.2f} s", files, done,
+                                      format_amount(summary.bytes), summary.seconds);
     if (summary.up_to_date != 0) text += "; " + fresh;
   }
   if (summary.salvaged != 0) {

@@ -81,7 +81,7 @@ class Results {
 };
 
 // "3 files encrypted, 1.2 MB in 0.10 s; skipped 1 symbolic link" and the like.
-[[nodiscard]] std::string summary_text(Verb verb, const RunSummary& summary,
+[[nodiscard]] std::string summary_text(const Plan& plan, const RunSummary& summary,
                                        const FoundFiles& found);
 
 // The error of a run that found nothing: what it looked for, and what it skipped.

@@ -22,6 +22,9 @@ class FoundCase(FolderCase):
     def time_of(self, name):
         return self.path(name).stat().st_mtime_ns
 
+    def encrypted(self, data):
+        return self.run_paraes("encrypt", *KEY, stdin=data).stdout
+
     def inode(self, name):
         return self.path(name).stat().st_ino
 
@@ -195,6 +198,48 @@ class Update(FoundCase):
         self.summary("decrypt", "-r", *KEY, "-o", "back", "out/t/.")
         self.assertEqual(self.tree("back"), self.tree("t"))
 
+    def test_an_input_that_an_older_one_replaced_is_processed(self):
+        """As mv, cp -p, tar x and package managers do."""
+        self.make({"t/time": b"same", "t/size": b"first", "t/both": b"first", "t/kept": b"kept"})
+        run = ("encrypt", "--update", "-r", *KEY, "-o", "out", "t")
+        self.summary(*run)
+        times = {name: self.time_of(f"t/{name}") for name in ("time", "size", "both")}
+        self.write("t/time", b"SAME")
+        self.write("t/size", b"longer")
+        self.write("t/both", b"longer")
+        self.set_time("t/time", times["time"] - 3 * SECOND)
+        self.set_time("t/size", times["size"])
+        self.set_time("t/both", times["both"] - 1000 * SECOND)
+        text = self.summary(*run)
+        self.assertIn("3 files encrypted", text)
+        self.assertIn("1 file is up to date", text)
+        self.assertIn("nothing new: 4 files", self.summary(*run))
+        self.summary("decrypt", "-r", *KEY, "-o", "back", "out/t/.")
+        self.assertEqual(self.tree("back"), self.tree("t"))
+        self.assertEqual([name for name in self.tree(".") if "paraes-" in name], [])
+
+    def test_sizes_fit_in_every_format(self):
+        """An output is up to date, and no longer once its input has another size."""
+        raw = ["--format", "raw", *KEY, "--mode"]
+        iv = ["--iv-hex", "00" * 16]
+        formats = {"c2sp": ["--format", "c2sp", *KEY], "tink": ["--format", "tink", *KEY],
+                   "cbc": [*raw, "cbc", *iv], "nopad": [*raw, "cbc", *iv, "--nopad"],
+                   "ecb": [*raw, "ecb"], "ctr": [*raw, "ctr", *iv],
+                   "openssl": ["--format", "openssl", "--passphrase-file", "../k"],
+                   "passphrase": ["--passphrase-file", "../k", "--scrypt-log2n", "4"]}
+        for name, flags in formats.items():
+            for size in (0, 16, 32, 1 << 20):
+                with self.subTest(name=name, size=size):
+                    self.write("f", pattern(size))
+                    at = self.time_of("f")
+                    run = ("encrypt", "--update", *flags, "-o", f"{name}.out", "f")
+                    self.summary(*run)
+                    self.assertIn("up to date", self.summary(*run))
+                    self.write("f", pattern(size + 16))
+                    self.set_time("f", at)
+                    changed = self.summary(*run)
+                    self.assertEqual("up to date" in changed, name == "tink", changed)
+
     def test_decrypting_keeps_newer_plaintext(self):
         self.make({"t/a": b"old", "t/b": b"old"})
         self.summary("encrypt", "-r", *KEY, "t")
@@ -289,6 +334,7 @@ class Update(FoundCase):
         self.path("b.paes").symlink_to("precious")
         self.fails(2, "encrypt", "--update", *KEY, "b", says="b.paes: it exists already")
         self.assertEqual(self.read("precious"), b"old")
+        self.path("precious").write_bytes(self.encrypted(b"own"))
         self.set_time("precious", self.time_of("b"))
         self.assertIn("up to date", self.summary("encrypt", "--update", *KEY, "b"))
         self.set_time("precious", self.time_of("b") - 10 * SECOND)
@@ -338,9 +384,11 @@ class OutputFolder(FoundCase):
         self.assertEqual(self.names(), ["m", "m.paes"])
 
     def test_an_existing_output_in_it_is_refused(self):
-        self.make({"m": b"1", "d/m.paes": b"2"})
+        output = self.encrypted(b"1")
+        self.make({"m": b"1", "d/m.paes": output})
+        self.set_time("d/m.paes", self.time_of("m"))
         self.fails(2, "encrypt", *KEY, "-o", "d", "m", says=["d/m.paes", "-f"])
-        self.assertEqual(self.read("d/m.paes"), b"2")
+        self.assertEqual(self.read("d/m.paes"), output)
         self.assertIn("up to date", self.summary("encrypt", *KEY, "--update", "-o", "d", "m"))
 
     def test_a_name_without_suffix_gets_advice_that_works(self):

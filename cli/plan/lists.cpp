@@ -1,0 +1,50 @@
+#include "cli/plan/lists.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "cli/streams/input.hpp"
+#include "cli/words/errors.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::cli {
+
+std::vector<std::string> read_list(const std::string& path, std::string_view flag, EntryEnd end) {
+  if (path.empty()) throw InvalidArgument(fmt::format("{} has an empty name", flag));
+  const std::string shown = input_name(path);
+  std::string text;
+  {
+    const Input input = open_input(path, shown);
+    constexpr std::size_t step = 64 << 10;
+    for (std::size_t size = 0;; size = text.size()) {
+      text.resize(size + step);
+      const std::size_t n =
+          input.source->read({reinterpret_cast<std::uint8_t*>(text.data()) + size, step});
+      text.resize(size + n);
+      if (n == 0) break;
+    }
+  }
+  const bool by_lines = end == EntryEnd::newline;
+  // No name of a file has a NUL byte.
+  if (by_lines && text.find('\0') != std::string::npos) {
+    throw InvalidArgument(
+        fmt::format("{} {}: the list has NUL bytes, and a line is expected for each entry{}", flag,
+                    path, flag == "--files-from" ? ": add -0" : ""));
+  }
+  if (!by_lines && text.find('\n') != std::string::npos && text.find('\0') == std::string::npos) {
+    throw InvalidArgument(
+        fmt::format("{} {}: the list has lines, and no NUL bytes: leave -0 out", flag, path));
+  }
+  std::vector<std::string> entries;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t found = std::min(text.find(static_cast<char>(end), begin), text.size());
+    if (found != begin) entries.push_back(text.substr(begin, found - begin));
+    begin = found + 1;
+  }
+  return entries;
+}
+
+}  // namespace paraes::cli
