@@ -299,6 +299,9 @@ constexpr Flag<O> crypt_flags[] = {
              "{flag} needs files as input and output, and {descriptor} is a file descriptor: leave "
              "{flag} out"),
         rule(decrypts_all, "{flag} would remove data that was not decrypted: leave {flag} out")),
+    row<O>(
+        "--sparse", "Output", choice(&O::sparse),
+        use(decrypt, "Blocks of zeros become holes, which take no space on the disk, or never.")),
     row<O>("--salvage", "Output", on(&O::salvage),
            use(decrypt,
                "Write zeros for damaged segments, list these, and exit with 3 if there are any."),

@@ -24,6 +24,7 @@ struct Settings {
   Verb verb = Verb::encrypt;
   bool recursive = false;
   bool removes = false;  // --rm
+  Sparse sparse = Sparse::automatic;
   bool one_file_system = false;
   bool dry_run = false;
 

@@ -182,7 +182,7 @@ class Finder {
       plain.pop_back();
       struct stat status = {};
       if (stat(folder.c_str(), &status) != 0) throw io_error(folder, "open", errno);
-      found_.outputs->add_folder(plain, status.st_mode & 0777U);
+      found_.outputs->add_folder(plain, status);
     }
     return plain_prefix(prefix);
   }
@@ -287,12 +287,13 @@ class Finder {
     return path;
   }
 
-  // Records that an output folder has the mode of this one. Returns its path below that of -o.
+  // Records that an output folder has the mode and time of this one. Returns its path below that of
+  // -o.
   std::string mirror(const Folder& folder, std::uint32_t number) {
     struct stat status = {};
     if (fstat(folder.descriptor(), &status) != 0) throw io_error(folder.name(), "open", errno);
     std::string path = mirrored_path(number);
-    found_.outputs->add_folder(path, status.st_mode & 0777U);
+    found_.outputs->add_folder(path, status);
     return path;
   }
 

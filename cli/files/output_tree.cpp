@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <set>
 
@@ -18,6 +19,13 @@ namespace {
 
 std::string join(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() ? a + b : a + "/" + b;
+}
+
+// Returns the system's errno, or 0.
+int set_time(const Descriptor& folder, const timespec& modified) {
+  // See FileSink::prepare.
+  const std::array<timespec, 2> times = {{{.tv_sec = 0, .tv_nsec = UTIME_NOW}, modified}};
+  return futimens(folder.get(), times.data()) == 0 ? 0 : errno;
 }
 
 [[noreturn]] void fail_make(const std::string& folder, int code) {
@@ -64,10 +72,20 @@ std::shared_ptr<const Folder> OutputTree::existing(const std::string& path) cons
   }
 }
 
-void OutputTree::add_folder(const std::string& path, mode_t mode) {
-  // Where two folders mirror into one, grant only the permissions that both grant.
-  std::optional<mode_t>& wanted = wanted_[join(below_, path)];
-  wanted = wanted.value_or(0777) & mode;
+void OutputTree::add_folder(const std::string& path, const struct stat& mirrored) {
+  // Where two folders mirror into one, grant only the permissions that both grant; the later change
+  // is that of both.
+  Wanted& wanted = wanted_[join(below_, path)];
+  const timespec modified = system::modified_time(mirrored);
+  const auto seconds = [](const timespec& time) { return std::pair(time.tv_sec, time.tv_nsec); };
+  if (!wanted.mode || seconds(wanted.modified) < seconds(modified)) wanted.modified = modified;
+  const std::pair owner(mirrored.st_uid, mirrored.st_gid);
+  if (!wanted.mode && geteuid() == 0) {
+    wanted.owner = owner;
+  } else if (wanted.owner != owner) {
+    wanted.owner.reset();
+  }
+  wanted.mode = wanted.mode.value_or(0777) & mirrored.st_mode & 0777U;
 }
 
 void OutputTree::make_folder(const std::string& path) {
@@ -94,7 +112,7 @@ void OutputTree::make_top() {
 std::vector<std::pair<std::string, std::string>> OutputTree::make() {
   std::vector<std::pair<std::string, std::string>> errors;
   // In the order of their paths, so that parents come first.
-  for (const auto& [path, mode] : wanted_) {
+  for (const auto& [path, wanted] : wanted_) {
     if (path.size() <= below_.size()) continue;  // exists
     try {
       make_folder(path);
@@ -117,28 +135,43 @@ void OutputTree::remove_empty() {
   made_.clear();
 }
 
-std::vector<std::string> OutputTree::set_modes(mode_t most) {
+std::vector<std::string> OutputTree::finish(mode_t most) {
+  const std::set<std::string> made(made_.begin(), made_.end());
   std::vector<std::string> errors;
-  for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
+  // In the order of their paths, parents come first.
+  for (auto entry = wanted_.rbegin(); entry != wanted_.rend(); ++entry) {
+    const auto& [path, wanted] = *entry;
     try {
-      set_mode(*path, most);
+      if (made.contains(path)) {
+        finish_new(path, wanted, most);
+      } else if (wanted.mode && path.size() > below_.size()) {
+        // Of another user, perhaps: then its time stays that of the new files in it.
+        static_cast<void>(
+            set_time(root_->open_file(path, O_RDONLY | O_DIRECTORY), wanted.modified));
+      }
     } catch (const IoError& error) {
-      errors.emplace_back(error.what());
+      if (made.contains(path)) errors.emplace_back(error.what());
     }
   }
   return errors;
 }
 
-void OutputTree::set_mode(const std::string& path, mode_t most) {
+void OutputTree::finish_new(const std::string& path, const Wanted& wanted, mode_t most) const {
   const Descriptor folder = root_->open_file(path, O_RDONLY | O_DIRECTORY);
   struct stat status = {};
   int error = fstat(folder.get(), &status) == 0 ? 0 : errno;
   // A folder that mirrors none gets the default mode. The set-group-ID bit stays as it was
   // inherited from the parent.
-  const mode_t wanted = wanted_[path].value_or(default_mode(0777)) & most;
-  if (error == 0 && fchmod(folder.get(), wanted | (status.st_mode & 07000)) != 0) error = errno;
+  const mode_t mode = wanted.mode.value_or(default_mode(0777)) & most;
+  if (error == 0 && wanted.mode) error = set_time(folder, wanted.modified);
+  if (system::is_unsupported(error)) error = 0;
+  // Where that is not permitted, the folder stays root's.
+  if (wanted.owner) {
+    static_cast<void>(fchown(folder.get(), wanted.owner->first, wanted.owner->second) == 0);
+  }
+  if (error == 0 && fchmod(folder.get(), mode | (status.st_mode & 07000)) != 0) error = errno;
   if (error == 0 || system::is_unsupported(error)) return;
-  throw io_error(root_->open("")->name_of(path), "set the mode of", error);
+  throw io_error(root_->open("")->name_of(path), "set the mode and time of", error);
 }
 
 std::vector<std::string> OutputTree::changed_folders() const {

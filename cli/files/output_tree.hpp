@@ -12,7 +12,8 @@
 
 namespace paraes::cli {
 
-// Makes folders with mode 0700 before the first file, and sets their modes after the last one.
+// Makes folders with mode 0700 before the first file, and sets their modes, times and, as root,
+// owners after the last one.
 class OutputTree {
  public:
   // Finds the longest part of `path` that exists, and makes nothing. Throws InvalidArgument if that
@@ -34,8 +35,9 @@ class OutputTree {
   // opened.
   [[nodiscard]] std::shared_ptr<const Folder> existing(const std::string& path) const;
 
-  // Records that the folder `path` (empty: the one that -o names) mirrors a folder with this mode.
-  void add_folder(const std::string& path, mode_t mode);
+  // Records that the folder `path` (empty: the one that -o names) mirrors a folder with this
+  // status.
+  void add_folder(const std::string& path, const struct stat& mirrored);
   // Whether any folder was recorded.
   [[nodiscard]] bool mirrors() const noexcept { return !wanted_.empty(); }
 
@@ -47,22 +49,29 @@ class OutputTree {
   // Removes the folders that were made and are empty: for a run that has no output.
   void remove_empty();
 
-  // Sets the modes of the folders that were made, limited by `most`, children first. Returns the
-  // errors.
-  [[nodiscard]] std::vector<std::string> set_modes(mode_t most);
+  // Sets the modes of the folders that were made, limited by `most`, and the times of those that
+  // mirror one, but for the folder that -o names if it existed; children first. Returns the errors.
+  [[nodiscard]] std::vector<std::string> finish(mode_t most);
 
   // The folders to sync: those that were made, and their parents.
   [[nodiscard]] std::vector<std::string> changed_folders() const;
   [[nodiscard]] const std::shared_ptr<const TreeRoot>& root() const noexcept { return root_; }
 
  private:
+  // What a folder takes over from those that it mirrors.
+  struct Wanted {
+    std::optional<mode_t> mode;
+    timespec modified = {};  // if there is a mode
+    std::optional<std::pair<uid_t, gid_t>> owner;
+  };
+
   void make_folder(const std::string& path);
-  void set_mode(const std::string& path, mode_t most);
+  void finish_new(const std::string& path, const Wanted& wanted, mode_t most) const;
 
   std::shared_ptr<const TreeRoot> root_;  // the longest part of the path that existed
   std::string below_;                     // the rest of the path
   std::string shown_;                     // the path, ending in '/'
-  std::map<std::string, std::optional<mode_t>> wanted_;  // by path below the root
+  std::map<std::string, Wanted> wanted_;  // by path below the root
   std::vector<std::string> made_;
 };
 

@@ -113,8 +113,7 @@ bool UpdateRule::keeps_times(const std::shared_ptr<const Folder>& folder, dev_t 
     const FileSink file(folder, "paraes-times", std::move(options));
     const std::string name = file_name_of(file.temporary());
     constexpr time_t then = 978'307'200;  // 2001
-    const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW},
-                               {.tv_sec = then, .tv_nsec = 0}};
+    const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW}, {.tv_sec = then, .tv_nsec = 0}};
     struct stat status = {};
     known->second =
         utimensat(folder->descriptor(), name.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -33,7 +33,7 @@ void Ending::remove_later(const FileJob& job, CommittedFile& committed) {
 std::vector<std::string> Ending::finish_folders(OutputTree& outputs, bool useless) {
   if (useless) outputs.remove_empty();
   const mode_t most = run_.plan.verb == Verb::encrypt ? 0777U : default_mode(0777);
-  std::vector<std::string> errors = outputs.set_modes(most);
+  std::vector<std::string> errors = outputs.finish(most);
   if (!errors.empty()) to_remove_.clear();
   for (const std::string& folder : outputs.changed_folders()) {
     folders_.emplace(outputs.root(), folder);

@@ -22,6 +22,9 @@ namespace paraes::cli {
 
 enum class Format { paraes, c2sp, tink, raw, openssl };
 
+// Whether decryption makes holes of zeros.
+enum class Sparse { automatic, never };
+
 template <class T>
 struct Word {
   std::string_view word;
@@ -42,6 +45,8 @@ inline constexpr auto transfer_choices = named<Transfer>(transfer_names);
 inline constexpr auto key_expansion_choices = named<KeyExpansion>(key_expansion_names);
 inline constexpr std::array<Word<TinkHash>, 3> tink_hash_choices = {
     {{"SHA1", TinkHash::sha1}, {"SHA256", TinkHash::sha256}, {"SHA512", TinkHash::sha512}}};
+inline constexpr std::array<Word<Sparse>, 2> sparse_choices = {
+    {{"auto", Sparse::automatic}, {"never", Sparse::never}}};
 inline constexpr std::array<Word<KeyEncoding>, 2> key_encoding_choices = {
     {{"raw", KeyEncoding::raw}, {"hex", KeyEncoding::hex}}};
 
@@ -51,6 +56,7 @@ constexpr const auto& choices_of(BlockMode) { return mode_choices; }
 constexpr const auto& choices_of(TinkHash) { return tink_hash_choices; }
 constexpr const auto& choices_of(Transfer) { return transfer_choices; }
 constexpr const auto& choices_of(KeyExpansion) { return key_expansion_choices; }
+constexpr const auto& choices_of(Sparse) { return sparse_choices; }
 constexpr const auto& choices_of(KeyEncoding) { return key_encoding_choices; }
 
 template <class T, std::size_t n>

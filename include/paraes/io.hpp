@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -347,7 +348,10 @@ class PARAES_EXPORT FileSink : public PositionalSink {
     mode_t mode = 0600;       // of the finished file; the umask does not apply
     bool narrow = false;      // clear the bits that a replaced regular file did not have
     bool keep_owner = false;  // fail at once if the owner of the replaced file cannot be kept
+    // Owner and group of a file that replaces none, where the system permits that.
+    std::optional<std::pair<uid_t, gid_t>> owner;
     std::optional<timespec> modified;  // modification time; if not set, the time of writing
+    bool sparse = false;               // blocks of 4 KiB that are zero become holes, where possible
     bool named = false;                // the temporary file has a name, so that others can open it
     bool needs_sync = false;           // see Folder::sync
     bool sync_folder = true;           // if false, the caller syncs it, once for many files
@@ -402,11 +406,14 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   [[noreturn]] void fail_to_rename(int error) const;
   void copy_to_named();
   void note_beginning(std::uint64_t offset, Bytes data);
+  void write_around_zeros(std::uint64_t offset, Bytes data);
+  void write_data(std::uint64_t offset, Bytes data);
   [[nodiscard]] bool make_temporary(const std::function<bool(const char*)>& make);
   void announce(std::string temporary);
   [[nodiscard]] mode_t permissions_of_target(const struct stat& status) const;
   void keep_owner();
   void set_owner_and_mode();
+  void set_size();
   void give_name();
   void check_owner() const;
   void discard() noexcept;
@@ -419,6 +426,7 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   Descriptor descriptor_;
   std::unique_ptr<calls::WriteBack> write_back_;
   std::uint64_t position_ = 0;
+  std::atomic<std::uint64_t> end_ = 0;  // of a sparse file, whose end may be a hole
   bool prepared_ = false;
   OwnerProcess owner_;
   std::mutex beginning_mutex_;

@@ -81,6 +81,7 @@ std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets
   }
   FileSink::Options sink;
   sink.overwrite = is_there;
+  sink.sparse = !options.is_encrypted;
   const mode_t umask = system::current_umask();
   if (options.input == nullptr) {
     sink.mode = exists ? status.st_mode & 0777 : 0666 & ~umask;

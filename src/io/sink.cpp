@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,12 @@ Folder folder_for(const std::string& path) {
   } catch (const IoError& error) {
     calls::fail("create", path, error.code());
   }
+}
+
+constexpr std::size_t hole_bytes = 4096;
+
+bool is_zero(Bytes data) {
+  return data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0;
 }
 
 }  // namespace
@@ -71,8 +78,36 @@ void FileSink::check_owner() const {
 void FileSink::write_at(std::uint64_t offset, Bytes data) {
   check_owner();
   note_beginning(offset, data);
+  if (options_.sparse) {
+    write_around_zeros(offset, data);
+  } else {
+    write_data(offset, data);
+  }
+}
+
+void FileSink::write_data(std::uint64_t offset, Bytes data) {
   calls::write_full_at(descriptor_.get(), offset, data, shown_);
   write_back_->wrote(descriptor_.get(), offset, data.size(), shown_);
+}
+
+// The file is new: what is not written is a hole. Data without zeros costs one look at each block.
+void FileSink::write_around_zeros(std::uint64_t offset, Bytes data) {
+  const std::uint64_t end = offset + data.size();
+  std::uint64_t known = end_.load();
+  while (known < end && !end_.compare_exchange_weak(known, end)) {
+  }
+  std::size_t begin = 0;  // of what has yet to be written
+  for (std::size_t at = 0; at < data.size();) {
+    // Up to the next border of blocks.
+    const auto most = static_cast<std::size_t>(hole_bytes - (offset + at) % hole_bytes);
+    const std::size_t n = std::min(most, data.size() - at);
+    if (n == hole_bytes && is_zero(data.subspan(at, n))) {
+      if (at != begin) write_data(offset + begin, data.subspan(begin, at - begin));
+      begin = at + n;
+    }
+    at += n;
+  }
+  if (begin != data.size()) write_data(offset + begin, data.subspan(begin));
 }
 
 void FileSink::copy_at(std::uint64_t offset, const FileSource& from, std::uint64_t begin,
@@ -102,7 +137,8 @@ void FileSink::copy_at(std::uint64_t offset, const FileSource& from, std::uint64
     const MutableBytes part = buffer.span().first(
         static_cast<std::size_t>(std::min<std::uint64_t>(bytes - done, buffer.size())));
     read_exactly(from, begin + done, part);
-    write_at(offset + done, part);
+    note_beginning(offset + done, part);
+    write_data(offset + done, part);
     done += part.size();
   }
 }
@@ -164,9 +200,23 @@ void FileSink::set_owner_and_mode() {
     if (fstat(file, &own) != 0) calls::fail("write", shown_, errno);
     const bool differs = old->st_uid != own.st_uid || old->st_gid != own.st_gid;
     if (differs && fchown(file, old->st_uid, old->st_gid) != 0) mode &= S_IRWXU;
+  } else if (options_.owner) {
+    // Where that is not permitted, the file stays this user's.
+    static_cast<void>(fchown(file, options_.owner->first, options_.owner->second) == 0);
   }
   if (fchmod(file, mode) != 0 && !system::is_unsupported(errno))
     calls::fail("write", shown_, errno);
+}
+
+// A hole at the end has not made the file longer.
+void FileSink::set_size() {
+  struct stat status = {};
+  const int file = descriptor_.get();
+  if (fstat(file, &status) != 0) calls::fail("write", shown_, errno);
+  if (status.st_size >= static_cast<off_t>(end_)) return;
+  while (ftruncate(file, static_cast<off_t>(end_)) != 0) {
+    if (errno != EINTR) calls::fail("write", shown_, errno);
+  }
 }
 
 void FileSink::prepare() {
@@ -175,6 +225,7 @@ void FileSink::prepare() {
   const int file = descriptor_.get();
   // Set only now, so that no other user can open an incomplete file.
   set_owner_and_mode();
+  if (options_.sparse) set_size();
   if (options_.modified) {
     // Not UTIME_OMIT for the other time: libfuse 2 then sets neither, and reports no error.
     const std::array<timespec, 2> times = {

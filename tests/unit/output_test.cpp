@@ -1,6 +1,6 @@
 // --update: which outputs are up to date.
 
-#include "cli/files/output.hpp"
+#include "cli/files/update.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -29,16 +29,40 @@ struct stat file(ino_t inode, std::int64_t modification, std::int64_t change) {
   return status;
 }
 
-bool left_out(std::int64_t output, std::int64_t change = changed) {
-  return is_up_to_date(file(1, modified, changed), file(2, output, change));
+// In the format raw, whose ciphertext is as long as the plaintext; and without a look at the file
+// system of the output.
+bool leaves_out(const struct stat& input, const struct stat& output, Verb verb = Verb::encrypt) {
+  Plan plan;
+  plan.verb = verb;
+  plan.dry_run = true;
+  plan.format = Format::raw;
+  Leftovers leftovers;
+  return UpdateRule(plan, leftovers).leaves_out(input, output, nullptr, [] { return Place(); });
 }
 
-TEST(Update, OutputThatIsNotOlder_IsUpToDate) {
-  EXPECT_TRUE(left_out(modified));
-  EXPECT_TRUE(left_out(modified + 1));
-  EXPECT_TRUE(left_out(modified + second));
-  EXPECT_FALSE(left_out(modified - 1));
-  EXPECT_FALSE(left_out(0));
+bool left_out(std::int64_t output, std::int64_t change = changed, Verb verb = Verb::encrypt) {
+  return leaves_out(file(1, modified, changed), file(2, output, change), verb);
+}
+
+TEST(Update, OutputWithTheTimeOfItsInput_IsUpToDate) {
+  for (const Verb verb : {Verb::encrypt, Verb::decrypt}) {
+    EXPECT_TRUE(left_out(modified, changed, verb));
+    EXPECT_TRUE(left_out(modified + 1, changed, verb));
+    EXPECT_TRUE(left_out(modified + 2 * second, changed, verb));
+    EXPECT_FALSE(left_out(modified - 1, changed, verb));
+    EXPECT_FALSE(left_out(0, changed, verb));
+    // Newer plaintext may be somebody's work; a newer message is that of an input since replaced.
+    EXPECT_EQ(left_out(modified + 2 * second + 1, changed, verb), verb == Verb::decrypt);
+  }
+}
+
+TEST(Update, SizeThatDoesNotFit_IsThatOfAnotherInput) {
+  struct stat input = file(1, modified, changed);
+  input.st_size = 1;
+  for (const Verb verb : {Verb::encrypt, Verb::decrypt}) {
+    EXPECT_FALSE(leaves_out(input, file(2, modified, changed), verb));
+    EXPECT_EQ(leaves_out(input, file(2, modified + 1, changed), verb), verb == Verb::decrypt);
+  }
 }
 
 TEST(Update, TimeThatTheFileSystemRoundedDown_IsNotOlder) {
@@ -57,10 +81,10 @@ TEST(Update, OtherKindsOfFilesAndTheInputItself_AreNeverUpToDate) {
   for (const mode_t type : {S_IFDIR, S_IFLNK, S_IFIFO, S_IFCHR}) {
     struct stat output = file(2, modified, changed);
     output.st_mode = type | 0600;
-    EXPECT_FALSE(is_up_to_date(file(1, modified, changed), output));
+    EXPECT_FALSE(leaves_out(file(1, modified, changed), output));
   }
   const struct stat same = file(1, modified, changed);
-  EXPECT_FALSE(is_up_to_date(same, same));
+  EXPECT_FALSE(leaves_out(same, same));
 }
 
 }  // namespace

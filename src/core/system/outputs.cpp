@@ -1,5 +1,7 @@
 #include "src/core/system/outputs.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "paraes/error.hpp"
@@ -29,6 +31,7 @@ void take_over(FileSink::Options& options, const struct stat& input, mode_t perm
   options.narrow = !is_encrypted;
   options.mode = is_encrypted ? permissions : permissions & ~umask;
   options.modified = modified_time(input);
+  if (geteuid() == 0) options.owner = {input.st_uid, input.st_gid};
 }
 
 }  // namespace paraes::system

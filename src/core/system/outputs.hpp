@@ -25,7 +25,8 @@ void refuse_mount_point(int folder, const std::string& name, std::string_view sh
 // `permissions`, those of the input (paraes::permissions), its own. They are permission bits alone:
 // a set-user-ID bit says nothing on ciphertext, and on plaintext it would come from whoever wrote
 // the message. What is or becomes encrypted keeps all of them. Plaintext gets what the umask
-// leaves, and no more than the file has that it replaces.
+// leaves, and no more than the file has that it replaces. Of root, an output takes over the owner
+// and the group, too.
 void take_over(FileSink::Options& options, const struct stat& input, mode_t permissions,
                bool is_encrypted, mode_t umask);
 
