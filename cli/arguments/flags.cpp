@@ -302,6 +302,9 @@ constexpr Flag<O> crypt_flags[] = {
     row<O>(
         "--sparse", "Output", choice(&O::sparse),
         use(decrypt, "Blocks of zeros become holes, which take no space on the disk, or never.")),
+    row<O>("--xattrs", "Output", on(&O::keeps_attributes),
+           use(pipes | rekey,
+               "Keep extended attributes of users and access control lists of files, on Linux.")),
     row<O>("--salvage", "Output", on(&O::salvage),
            use(decrypt,
                "Write zeros for damaged segments, list these, and exit with 3 if there are any."),

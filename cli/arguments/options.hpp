@@ -25,6 +25,7 @@ struct Settings {
   bool recursive = false;
   bool removes = false;  // --rm
   Sparse sparse = Sparse::automatic;
+  bool keeps_attributes = false;  // --xattrs
   bool one_file_system = false;
   bool dry_run = false;
 

@@ -313,6 +313,7 @@ std::unique_ptr<Sink> open_sink(FileContext& run, const FileJob& job,
   options.named = named;
   options.mode = default_mode(0666);
   options.narrow = !encrypts;
+  if (run.plan.keeps_attributes) options.attributes = input.attributes;
   options.sparse = !encrypts && run.plan.sparse == Sparse::automatic;
   if (input.is_regular()) {
     system::take_over(options, input.status, input.permissions, encrypts, umask_of_process());

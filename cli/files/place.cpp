@@ -96,8 +96,7 @@ std::shared_ptr<const Folder> Place::open_folder() const {
   }
 }
 
-Input open_input(const Place& place, bool permissions, Waits waits) {
-  InputOptions options = {.permissions = permissions};
+Input open_input(const Place& place, InputOptions options, Waits waits) {
   if (!place.root) return open_standard_input("standard input", options);
   if (place.follow) {
     options.advice_for_folder = "use -r to process the files in it";

@@ -102,8 +102,8 @@ enum class Waits { no, yes };
 
 // Opens an input of a run, as cli/streams/input.hpp describes. Throws IoError also if a file that
 // was found in a folder is no longer a regular file, or can only be reached through a symbolic
-// link. `permissions`: whether to ask for them.
-[[nodiscard]] Input open_input(const Place& place, bool permissions, Waits waits);
+// link. `options`: what to ask for.
+[[nodiscard]] Input open_input(const Place& place, InputOptions options, Waits waits);
 
 // The place of the file that the argument `path` names. Throws IoError if its folder cannot be
 // opened; the text contains "cannot" and `action`. Throws InvalidArgument for a folder.

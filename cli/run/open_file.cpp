@@ -17,6 +17,7 @@
 #include "cli/words/choices.hpp"
 #include "cli/words/errors.hpp"
 #include "cli/words/sizes.hpp"
+#include "cli/words/spelling.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 
@@ -73,7 +74,9 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
       job_(job),
       progress_(progress),
       outcome_(outcome),
-      input_(open_input(job.input, run.plan.verb != Verb::verify,
+      input_(open_input(job.input,
+                        {.permissions = run.plan.verb != Verb::verify,
+                         .attributes = run.plan.keeps_attributes || run.plan.reporting.verbose},
                         run.plan.verb == Verb::rekey || run.plan.dry_run ? Waits::no : Waits::yes)),
       version_(input_.status) {
   run.files.check_input(input_.status, input_name(job.input.shown));
@@ -258,6 +261,21 @@ void OpenFile::finish() {
   outcome_.report.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   outcome_.transferred = true;
   add_if_memory_lasts([&] { say_done(); });
+  add_if_memory_lasts([&] { say_lost_attributes(); });
+}
+
+void OpenFile::say_lost_attributes() const {
+  const Plan& plan = run_.plan;
+  const auto* const file = dynamic_cast<const FileSink*>(output_.get());
+  if (!plan.reporting.verbose || file == nullptr) return;
+  std::vector<std::string> names = file->lost_attributes();
+  if (!plan.keeps_attributes) {
+    for (const FileAttribute& attribute : input_.attributes) names.push_back(attribute.name);
+  }
+  if (names.empty()) return;
+  outcome_.messages.push_back(fmt::format("{}: not kept: {}{}", output_name(destination_.path),
+                                          listed(names, "and"),
+                                          plan.keeps_attributes ? "" : " (--xattrs keeps them)"));
 }
 
 void OpenFile::say_done() const {

@@ -75,6 +75,7 @@ class OpenFile {
   template <class Work>
   void advise_if_it_cannot_rename(const Work& work) const;
   void say_done() const;
+  void say_lost_attributes() const;
 
   RunContext& run_;
   const FileJob& job_;

@@ -31,6 +31,9 @@ Input make_input(Descriptor descriptor, std::string_view name, bool may_seek,
   }
   if (options.permissions) input.permissions = permissions(descriptor.get(), input.status);
   std::string shown(name);
+  if (options.attributes && input.is_regular()) {
+    input.attributes = file_attributes(descriptor.get(), shown);
+  }
   if (may_seek && input.is_regular()) {
     input.source =
         std::make_unique<FileSource>(std::move(descriptor), std::move(shown), input.status);

@@ -8,15 +8,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "paraes/attributes.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {
 
 struct Input {
   std::unique_ptr<Source> source;
-  struct stat status = {};  // of the open file
-  mode_t permissions = 0;   // if asked for: see paraes::permissions
+  struct stat status = {};                // of the open file
+  mode_t permissions = 0;                 // if asked for: see paraes::permissions
+  std::vector<FileAttribute> attributes;  // if asked for, of a regular file
   // Its name means this descriptor of the process, as /dev/fd/3 does, and it is read from where
   // that is.
   std::optional<int> descriptor;
@@ -35,6 +38,7 @@ struct Input {
 // For open_input of cli/files/place.hpp, whose inputs have folders.
 struct InputOptions {
   bool permissions = false;  // ask for them
+  bool attributes = false;
   std::string_view advice_for_folder = "name a file in it";
 };
 [[nodiscard]] Input open_standard_input(std::string_view name, const InputOptions& options);

@@ -24,7 +24,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "paraes/attributes.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
 #include "paraes/export.hpp"
@@ -350,6 +352,10 @@ class PARAES_EXPORT FileSink : public PositionalSink {
     bool keep_owner = false;  // fail at once if the owner of the replaced file cannot be kept
     // Owner and group of a file that replaces none, where the system permits that.
     std::optional<std::pair<uid_t, gid_t>> owner;
+    // Extended attributes that the file gets, where its file system has them: see
+    // lost_attributes(). An access control list comes after the mode, and is left out with `narrow`
+    // where a file is replaced: it could let in whom that kept out.
+    std::vector<FileAttribute> attributes;
     std::optional<timespec> modified;  // modification time; if not set, the time of writing
     bool sparse = false;               // blocks of 4 KiB that are zero become holes, where possible
     bool named = false;                // the temporary file has a name, so that others can open it
@@ -392,6 +398,9 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   // Identifies the file that is being written. Not to be called after commit.
   [[nodiscard]] FileId id() const;
 
+  // After prepare(): the names of the attributes that the file did not get.
+  [[nodiscard]] const std::vector<std::string>& lost_attributes() const noexcept { return lost_; }
+
   // The file that commit() gave its name.
   [[nodiscard]] WrittenFile written() const;
 
@@ -413,6 +422,7 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   [[nodiscard]] mode_t permissions_of_target(const struct stat& status) const;
   void keep_owner();
   void set_owner_and_mode();
+  void set_attributes(bool lists);
   void set_size();
   void give_name();
   void check_owner() const;
@@ -427,6 +437,7 @@ class PARAES_EXPORT FileSink : public PositionalSink {
   std::unique_ptr<calls::WriteBack> write_back_;
   std::uint64_t position_ = 0;
   std::atomic<std::uint64_t> end_ = 0;  // of a sparse file, whose end may be a hole
+  std::vector<std::string> lost_;
   bool prepared_ = false;
   OwnerProcess owner_;
   std::mutex beginning_mutex_;

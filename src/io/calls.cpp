@@ -133,6 +133,14 @@ mode_t permissions(int descriptor, const struct stat& status) noexcept {
   return system::permissions(descriptor, status);
 }
 
+std::vector<FileAttribute> file_attributes(int descriptor, const std::string& shown) {
+  std::vector<FileAttribute> attributes;
+  if (!system::read_attributes(descriptor, attributes)) {
+    calls::fail("read the extended attributes of", shown, errno);
+  }
+  return attributes;
+}
+
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   if (this != &other) {
     close();

@@ -208,6 +208,17 @@ void FileSink::set_owner_and_mode() {
     calls::fail("write", shown_, errno);
 }
 
+// `lists`: the access control list alone, or all but that.
+void FileSink::set_attributes(bool lists) {
+  for (const FileAttribute& attribute : options_.attributes) {
+    if (system::is_access_list(attribute) != lists) continue;
+    const auto old = lists && options_.narrow && options_.overwrite ? target() : std::nullopt;
+    const bool set =
+        !(old && S_ISREG(old->st_mode)) && system::set_attribute(descriptor_.get(), attribute);
+    if (!set) lost_.push_back(attribute.name);
+  }
+}
+
 // A hole at the end has not made the file longer.
 void FileSink::set_size() {
   struct stat status = {};
@@ -224,7 +235,10 @@ void FileSink::prepare() {
   if (prepared_) return;
   const int file = descriptor_.get();
   // Set only now, so that no other user can open an incomplete file.
+  lost_.clear();
+  set_attributes(false);  // which takes the right to write
   set_owner_and_mode();
+  set_attributes(true);
   if (options_.sparse) set_size();
   if (options_.modified) {
     // Not UTIME_OMIT for the other time: libfuse 2 then sets neither, and reports no error.

@@ -94,6 +94,61 @@ class Owners(FolderCase):
         self.assertEqual((status.st_uid, stat.S_IMODE(status.st_mode)), (12345, 0o755))
 
 
+class Attributes(FolderCase):
+    LIST = "system.posix_acl_access"
+    # Version 2; the owner rw, the user 12345 r, the group none, the mask r, others none (acl(5)).
+    GRANTS = bytes.fromhex("02000000" "01000600ffffffff" "0200040039300000" "04000000ffffffff"
+                           "10000400ffffffff" "20000000ffffffff")
+
+    def setUp(self):
+        super().setUp()
+        self.make({"d/f": b"1", "big": pattern(5 << 20)})
+        try:
+            os.setxattr(self.path("d/f"), "user.origin", b"https://example.org")
+            os.setxattr(self.path("d/f"), "user.empty", b"")
+            os.setxattr(self.path("d/f"), self.LIST, self.GRANTS)
+            os.setxattr(self.path("big"), "user.origin", b"elsewhere")
+        except OSError as error:
+            self.skipTest(f"this file system has no attributes: {error}")
+
+    def attributes(self, name):
+        path = self.path(name)
+        return {key: os.getxattr(path, key) for key in os.listxattr(path)
+                if key.startswith("user.") or key == self.LIST}
+
+    def test_each_verb_keeps_them_on_demand(self):
+        wanted = self.attributes("d/f")
+        self.assertEqual(len(wanted), 3)
+        self.summary("encrypt", "-r", "--xattrs", *KEY, "-o", "e", "d")
+        self.write("new", KEYS[128])
+        self.summary("rekey", "--xattrs", *KEY, "--to-key-file", "new", "e/d/f.paes")
+        self.assertEqual(self.attributes("e/d/f.paes"), wanted)
+        self.summary("decrypt", "-r", "--xattrs", "--key-file", "new", "-o", "b", "e/d")
+        self.assertEqual(self.attributes("b/d/f"), wanted)
+        self.summary("encrypt", "--xattrs", *KEY, "big")
+        self.assertEqual(self.attributes("big.paes"), {"user.origin": b"elsewhere"})
+        # A file that its owner cannot write gets them, too.
+        self.path("d/f").chmod(0o400)
+        self.summary("encrypt", "--xattrs", *KEY, "-o", "readonly", "d/f")
+        self.assertEqual(self.attributes("readonly")["user.origin"], b"https://example.org")
+
+    def test_without_the_flag_v_names_what_is_left(self):
+        text = self.summary("encrypt", "-v", *KEY, "-o", "m", "d/f")
+        line, = [line for line in text.splitlines() if "not kept" in line]
+        for name in ("m: ", "user.origin", "user.empty", self.LIST, "--xattrs"):
+            self.assertIn(name, line)
+        self.assertEqual(self.attributes("m"), {})
+        self.assertNotIn("not kept", self.summary("encrypt", "-f", *KEY, "-o", "m", "d/f"))
+
+    def test_a_list_does_not_open_a_file_that_is_replaced(self):
+        self.summary("encrypt", "--xattrs", *KEY, "-o", "m", "d/f")
+        self.write("out", b"old", 0o600)
+        text = self.summary("decrypt", "-v", "-f", "--xattrs", *KEY, "-o", "out", "m")
+        self.assertIn(f"out: not kept: {self.LIST}", text)
+        self.assertEqual(sorted(self.attributes("out")), ["user.empty", "user.origin"])
+        self.assertEqual(self.path("out").stat().st_mode & 0o777, 0o600)
+
+
 class Holes(FolderCase):
     MIB = 1 << 20
 

@@ -39,6 +39,21 @@ class Mounts(FaultCase):
             self.assertIn(b"write into it with -c > FILE", done.stderr)
         self.assertEqual(self.read("outside"), b"old")
 
+    def test_one_file_system_leaves_out_what_is_mounted(self):
+        for folder in ("d/sub", "d/same"):
+            self.path(folder).mkdir(parents=True)
+        self.write("outside", b"")
+        self.write("d/own", b"1")
+        for flags, found in ((["--one-file-system"], [b"d/own"]), ([], [b"d/own", b"d/sub/other"]),
+                             (["--one-file-system", "d/sub"], [b"d/own", b"d/sub/other"])):
+            done = self.mounted('mount -t tmpfs none d/sub; echo 2 > d/sub/other; "$@"',
+                                "encrypt", "-r", "-v", "--dry-run", *KEY, "d", *flags)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([line.split(b",")[0].removeprefix(b"reads ")
+                              for line in done.stdout.splitlines()], found)
+            says = b"d/sub: skipped: another file system is mounted on it"
+            self.assertEqual(says in done.stderr, bool(flags))
+
     def test_advice_works(self):
         self.write("outside", b"older and longer")
         done = self.mounted('"$@" > inside', "decrypt", *KEY, "-c", "f.paes")

@@ -131,6 +131,30 @@ class Times(FaultsCase):
                     self.assertEqual(self.run_in(self.dir, *run).returncode, 0)
                     self.check_opens(mount.back / "f.paes", b"newer")
 
+    def test_update_says_that_times_are_dropped(self):
+        """Then an input that an older one replaced is noticed by its size."""
+        mount = self.mount(times="drop")
+        self.write("f", b"data")
+        run = ["encrypt", *KEY, "--update", "-o", mount.place / "f.paes", "f"]
+        self.assertNotIn(b"drops the times", self.run_in(self.dir, *run).stderr)
+        os.utime(self.path("f"), (1, 1))
+        done = self.run_in(self.dir, *run)
+        self.assertEqual(done.stderr.count(b"drops the times"), 1, done.stderr)
+        self.assertIn(b"up to date", done.stderr)
+        self.write("f", b"longer")
+        os.utime(self.path("f"), (1, 1))
+        self.assertEqual(self.run_in(self.dir, *run).returncode, 0)
+        self.check_opens(mount.back / "f.paes", b"longer")
+        self.assertEqual([path.name for path in mount.back.iterdir()], ["f.paes"])
+
+    def test_attributes_that_are_lost_are_named(self):
+        self.write("f", b"data")
+        os.setxattr(self.path("f"), "user.origin", b"here")
+        mount = self.mount()
+        run = ["encrypt", "-v", "--xattrs", *KEY, "-o", mount.place / "f.paes", "f"]
+        self.assertIn(b"f.paes: not kept: user.origin", self.run_in(self.dir, *run).stderr)
+        self.check_opens(mount.back / "f.paes", b"data")
+
     def test_modified_all_the_time(self):
         """A source whose time is always now seems to change while it is read."""
         self.check_jobs(now={"times": "now"}, made_up=dict(times="now", inodes="by_name"))

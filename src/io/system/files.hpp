@@ -6,6 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "paraes/attributes.hpp"
 
 namespace paraes::system {
 
@@ -47,6 +50,15 @@ void expect_sequential_reads(int file) noexcept;
 // Removes the access control list that a new file may have from its folder. A failure does not
 // matter: there is none then.
 void remove_access_list(int descriptor) noexcept;
+
+// See paraes::file_attributes. Returns false and sets errno if one cannot be read.
+[[nodiscard]] bool read_attributes(int descriptor, std::vector<FileAttribute>& attributes);
+
+// Whether an attribute is an access control list, which decides on the permissions of a file.
+[[nodiscard]] bool is_access_list(const FileAttribute& attribute) noexcept;
+
+// Gives it to a file. Returns false and sets errno on failure.
+[[nodiscard]] bool set_attribute(int descriptor, const FileAttribute& attribute) noexcept;
 
 // See paraes::permissions.
 [[nodiscard]] mode_t permissions(int descriptor, const struct stat& status) noexcept;

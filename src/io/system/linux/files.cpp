@@ -9,6 +9,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <string>
+#include <utility>
+
+#include "src/core/system/files.hpp"
 
 #if defined(SYS_openat2) && __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
@@ -100,6 +104,47 @@ constexpr const char* access_list = "system.posix_acl_access";
 
 void remove_access_list(int descriptor) noexcept {
   static_cast<void>(fremovexattr(descriptor, access_list));
+}
+
+bool is_access_list(const FileAttribute& attribute) noexcept {
+  return attribute.name == access_list;
+}
+
+bool read_attributes(int descriptor, std::vector<FileAttribute>& attributes) {
+  // They may change between two calls.
+  const auto read = [](auto& bytes, const auto& call) {
+    for (;;) {
+      const ssize_t size = call(nullptr, std::size_t{0});
+      if (size < 0) return false;
+      bytes.resize(static_cast<std::size_t>(size));
+      const ssize_t n = size == 0 ? 0 : call(bytes.data(), bytes.size());
+      if (n < 0 && errno == ERANGE) continue;
+      bytes.resize(static_cast<std::size_t>(n < 0 ? 0 : n));
+      return n >= 0;
+    }
+  };
+  std::string names;
+  if (!read(names, [&](char* to, std::size_t size) { return flistxattr(descriptor, to, size); })) {
+    return is_unsupported(errno);
+  }
+  for (std::size_t at = 0; at < names.size();) {
+    FileAttribute attribute{.name = names.c_str() + at, .value = {}};
+    at += attribute.name.size() + 1;
+    if (!attribute.name.starts_with("user.") && !is_access_list(attribute)) continue;
+    if (read(attribute.value, [&](std::uint8_t* to, std::size_t size) {
+          return fgetxattr(descriptor, attribute.name.c_str(), to, size);
+        })) {
+      attributes.push_back(std::move(attribute));
+    } else if (errno != ENODATA) {  // removed meanwhile
+      return false;
+    }
+  }
+  return true;
+}
+
+bool set_attribute(int descriptor, const FileAttribute& attribute) noexcept {
+  const auto& [name, value] = attribute;
+  return fsetxattr(descriptor, name.c_str(), value.data(), value.size(), 0) == 0;
 }
 
 mode_t permissions(int descriptor, const struct stat& status) noexcept {

@@ -56,6 +56,18 @@ void expect_sequential_reads(int /*file*/) noexcept {}
 // POSIX has no call for it, and what systems have inherits in other ways.
 void remove_access_list(int /*descriptor*/) noexcept {}
 
+// Nor for attributes.
+bool read_attributes(int /*descriptor*/, std::vector<FileAttribute>& /*attributes*/) {
+  return true;
+}
+
+bool is_access_list(const FileAttribute& /*attribute*/) noexcept { return false; }
+
+bool set_attribute(int /*descriptor*/, const FileAttribute& /*attribute*/) noexcept {
+  errno = ENOSYS;
+  return false;
+}
+
 // The access control lists of macOS stand beside the permission bits. Those of other systems may
 // have their mask in place of the group's bits, and POSIX has no call that would tell.
 mode_t permissions(int /*descriptor*/, const struct stat& status) noexcept {

@@ -1,0 +1,24 @@
+// Extended attributes of files (xattr(7)), of which an access control list (acl(5)) is one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "paraes/export.hpp"
+
+namespace paraes {
+
+struct FileAttribute {
+  std::string name;
+  std::vector<std::uint8_t> value;
+};
+
+// Those of an open file that another file can take over: what users have set (user.*), and the
+// access control list. Empty where the system or the file system has none, and on systems other
+// than Linux. What the system sets by itself, and capabilities, which are rights of a program, are
+// left out. Throws IoError, with `shown` as the file's name, for one that cannot be read.
+[[nodiscard]] PARAES_EXPORT std::vector<FileAttribute> file_attributes(int descriptor,
+                                                                       const std::string& shown);
+
+}  // namespace paraes
