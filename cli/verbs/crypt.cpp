@@ -29,7 +29,8 @@ The formats paraes, c2sp and tink are authenticated: decrypt rejects a file that
 formats raw and openssl are not: changes go unnoticed.
 
 With several FILEs or -r, -o names a folder. --exclude '*.o' skips files by name, --exclude /sub/a
-skips a path below the named folder, and --exclude cache/ skips folders. A run never encrypts or
+skips a path below the named folder, and --exclude cache/ skips folders. --files-from takes a list,
+such as that of find -print0 with -0. --dry-run says what a run would do. A run never encrypts or
 overwrites the files that hold its key or passphrase, not even with -f.
 
 Sizes take K M G T or KiB MiB GiB TiB (binary), and kB MB GB TB (decimal). SIGUSR1 prints the progress.
@@ -45,6 +46,7 @@ Examples:
   paraes encrypt --recipients-file team.txt big.tar
   paraes encrypt -r -k my.key -o backup photos letters
   paraes encrypt -r --rm -k my.key --exclude my.key .
+  find photos -type f -print0 | paraes encrypt --files-from - -0 -k my.key -o backup
   tar c dir | paraes encrypt -k my.key > dir.tar.paes
   paraes encrypt --format tink -k keyset.json big.tar
   paraes encrypt --format raw --mode ctr -k my.key --iv-hex $IV big.bin)";
