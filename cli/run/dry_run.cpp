@@ -31,7 +31,8 @@ void foresee(OpenFile& file) {
   // A profile, and what is in the file, may choose others.
   report.device = report.kernel = std::nullopt;
   if (plan.verb != Verb::verify) report.replaces = file.replaces();
-  if (!plan.reporting.json && !plan.reporting.quiet) print_line(stdout, printable(text_of(plan, report)));
+  if (!plan.reporting.json && !plan.reporting.quiet)
+    print_line(stdout, printable(text_of(plan, report)));
 }
 
 }  // namespace paraes::cli

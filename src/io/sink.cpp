@@ -226,7 +226,11 @@ void FileSink::set_size() {
   if (fstat(file, &status) != 0) calls::fail("write", shown_, errno);
   if (status.st_size >= static_cast<off_t>(end_)) return;
   while (ftruncate(file, static_cast<off_t>(end_)) != 0) {
-    if (errno != EINTR) calls::fail("write", shown_, errno);
+    if (errno == EINTR) continue;
+    if (!system::is_unsupported(errno)) calls::fail("write", shown_, errno);
+    const std::uint8_t zero = 0;
+    write_data(end_ - 1, {&zero, 1});
+    break;
   }
 }
 
