@@ -76,6 +76,13 @@ std::vector<std::string> list_readers(const CryptOptions& options) {
       fmt::format("{} and {} both need standard input; use a file for one of them", one, other));
 }
 
+[[noreturn]] void refuse_under_launcher(const std::string& name) {
+  throw InvalidArgument(
+      fmt::format("{}: paraes-mpi reads and writes no other descriptors than standard input and "
+                  "output: name a file",
+                  name));
+}
+
 bool is_pipe() {
   struct stat own = {};
   return fstat(STDIN_FILENO, &own) == 0 && (S_ISFIFO(own.st_mode) || S_ISSOCK(own.st_mode));
@@ -149,7 +156,13 @@ std::vector<std::string> inputs_of(const CryptOptions& options, bool is_terminal
   return options.inputs;
 }
 
-void check_list_readers(const CryptOptions& options) {
+void check_list_readers(const CryptOptions& options, bool launched) {
+  std::vector<std::string> lists = options.exclude_from;
+  if (options.files_from) lists.push_back(*options.files_from);
+  for (const std::string& list : lists) {
+    const std::optional<int> number = system::descriptor_in(list);
+    if (launched && number && *number > STDERR_FILENO) refuse_under_launcher(list);
+  }
   const std::vector<std::string> readers = list_readers(options);
   if (readers.empty()) return;
   if (readers.size() > 1) refuse_two_readers(readers[0], readers[1]);
@@ -246,12 +259,7 @@ std::string check_named_descriptors(const CryptOptions& options,
   const auto check = [&](const std::string& name, Access access, std::optional<int> number) {
     if (number && !output.launched) check_descriptor(*number, name, access);
     // Other ranks have other standard descriptors.
-    if (number && output.launched && *number > STDERR_FILENO) {
-      throw InvalidArgument(fmt::format(
-          "{}: paraes-mpi reads and writes no other descriptors than standard input and output: "
-          "name a file",
-          name));
-    }
+    if (number && output.launched && *number > STDERR_FILENO) refuse_under_launcher(name);
     return number.has_value();
   };
   std::string found;

@@ -15,9 +15,9 @@ namespace paraes::cli {
 // standard input for itself. Then there is none.
 [[nodiscard]] std::vector<std::string> inputs_of(const CryptOptions& options, bool is_terminal);
 
-// Throws InvalidArgument if two lists, or a list and a secret, are read from standard input: before
-// either is.
-void check_list_readers(const CryptOptions& options);
+// Throws InvalidArgument if two lists, or a list and a secret, are read from standard input, before
+// either is; under a launcher, also for a list from a descriptor above standard error.
+void check_list_readers(const CryptOptions& options, bool launched);
 
 struct StandardInput {
   bool is_data = false;   // an input is standard input, as far as its name tells

@@ -94,7 +94,7 @@ void plan_computing(const CryptOptions& options, Plan& plan) {
 
 // Sets the inputs, and what the lists of inputs and patterns hold, each of which is read once.
 void plan_inputs(const CryptOptions& options, const Surroundings& surroundings, Plan& plan) {
-  check_list_readers(options);
+  check_list_readers(options, surroundings.launched);
   plan.inputs = inputs_of(options, surroundings.stdin_is_terminal);
   plan.first_listed = plan.inputs.size();
   std::vector<std::string> patterns = options.exclude;

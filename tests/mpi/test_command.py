@@ -149,6 +149,25 @@ class ManyFiles(MpiCase):
                 self.mpi(3, "decrypt", "-r", *way, *KEY, "-o", f"{name}-all", f"{name}/t/.")
                 self.check_tree(f"{name}-all")
 
+    def test_rank_0_reads_lists_and_dry_runs_touch_nothing(self):
+        names = sorted(os.path.relpath(path, self.dir) for path in self.path("t").rglob("*")
+                       if path.is_file())
+        listed = "\n".join(names).encode()
+        self.write("skip", b"*.none\n")
+        flags = [*KEY, "--files-from", "-", "--exclude-from", "skip", "-o", "out"]
+        done = self.mpi(3, "encrypt", *flags, "--dry-run", stdin=listed)
+        self.assertEqual(done.decode().splitlines(),
+                         [f"reads {name}, writes out/{name}.paes" for name in names])
+        self.assertFalse(self.path("out").exists())
+        self.mpi(3, "encrypt", *flags, stdin=listed)
+        self.assertEqual(sorted(os.path.relpath(path, self.path("out"))
+                                for path in self.path("out").rglob("*.paes")),
+                         [f"{name}.paes" for name in names])
+        self.mpi_fails(2, 3, "encrypt", *KEY, "--files-from", "-", stdin=b"",
+                       says="it names no files")
+        self.mpi_fails(2, 3, "encrypt", *KEY, "--files-from", "/dev/fd/9",
+                       says="no other descriptors")
+
     def test_one_bad_file_does_not_stop_the_others(self):
         self.ok("encrypt", "-r", *KEY, "-o", "e", "t")
         self.damage("e/t/a/large.paes", sealed_at(200))
