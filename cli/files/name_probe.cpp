@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/files/probe_file.hpp"
 #include "cli/terminal/signals.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/removal.hpp"
@@ -229,15 +230,9 @@ const std::string& NameProbe::scratch_name_if_it_folds(const std::string& folder
   for (const Spellings& spelling : spellings) {
     try {
       const auto opened = std::make_shared<const Folder>(folder);
-      TemporaryName temporary;
-      FileSink::Options options;
-      options.named = true;
-      options.overwrite = true;
-      options.leftovers = &leftovers_;
-      options.on_temporary = [&](int at, const std::string& name) { temporary.set(at, name); };
       const std::string target = std::string(probe_name).append(spelling.one);
-      const FileSink file(opened, target, std::move(options));
-      const std::string name = file_name_of(file.temporary());
+      const ProbeFile file(opened, target, leftovers_);
+      const std::string name = file.name();
       const std::size_t begin = name.find(target) + probe_name.size();
       for (const std::string_view other : spelling.others) {
         std::string changed = name;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "cli/files/probe_file.hpp"
 #include "cli/terminal/messages.hpp"
-#include "cli/terminal/signals.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/files.hpp"
 
@@ -104,14 +105,8 @@ bool UpdateRule::keeps_times(const std::shared_ptr<const Folder>& folder, dev_t 
   const auto [known, is_new] = keeps_times_.try_emplace(device, true);
   if (!is_new) return known->second;
   try {
-    TemporaryName temporary;
-    FileSink::Options options;
-    options.named = true;
-    options.overwrite = true;
-    options.leftovers = &leftovers_;
-    options.on_temporary = [&](int at, const std::string& name) { temporary.set(at, name); };
-    const FileSink file(folder, "paraes-times", std::move(options));
-    const std::string name = file_name_of(file.temporary());
+    const ProbeFile file(folder, "paraes-times", leftovers_);
+    const std::string name = file.name();
     constexpr time_t then = 978'307'200;  // 2001
     const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW}, {.tv_sec = then, .tv_nsec = 0}};
     struct stat status = {};

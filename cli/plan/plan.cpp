@@ -9,6 +9,7 @@
 #include "cli/arguments/flags.hpp"
 #include "cli/plan/lists.hpp"
 #include "cli/plan/secrets.hpp"
+#include "paraes/attributes.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 
@@ -168,6 +169,10 @@ Plan make_plan(const CryptOptions& options, const Surroundings& surroundings,
                         .data_on_stdout = plan.output.data_on_stdout,
                         .descriptor = descriptor});
   check_secrets(options, plan.format);
+  if (plan.keeps_attributes && !has_file_attributes()) {
+    throw Unavailable(
+        "--xattrs: paraes knows the extended attributes of Linux alone: leave it out");
+  }
   plan_computing(options, plan);
   check_output(options, plan.output, plan.several, data_on_stdin);
 

@@ -14,6 +14,9 @@ struct FileAttribute {
   std::vector<std::uint8_t> value;
 };
 
+// Whether paraes knows the attributes of this system: on Linux.
+[[nodiscard]] PARAES_EXPORT bool has_file_attributes() noexcept;
+
 // Those of an open file that another file can take over: what users have set (user.*), and the
 // access control list. Empty where the system or the file system has none, and on systems other
 // than Linux. What the system sets by itself, and capabilities, which are rights of a program, are

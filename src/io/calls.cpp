@@ -133,6 +133,8 @@ mode_t permissions(int descriptor, const struct stat& status) noexcept {
   return system::permissions(descriptor, status);
 }
 
+bool has_file_attributes() noexcept { return system::has_attributes(); }
+
 std::vector<FileAttribute> file_attributes(int descriptor, const std::string& shown) {
   std::vector<FileAttribute> attributes;
   if (!system::read_attributes(descriptor, attributes)) {

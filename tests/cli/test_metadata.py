@@ -6,7 +6,7 @@ import os
 import stat
 import unittest
 
-from support import KEYS, pattern
+from support import KEYS, POSIX_ONLY, pattern
 from test_many import FolderCase
 
 KEY = ("--key-file", "../k")
@@ -103,6 +103,9 @@ class Attributes(FolderCase):
     def setUp(self):
         super().setUp()
         self.make({"d/f": b"1", "big": pattern(5 << 20)})
+        if POSIX_ONLY:
+            self.fails(1, "encrypt", "--xattrs", *KEY, "d/f", says="of Linux alone")
+            self.skipTest("only Linux has these attributes")
         try:
             os.setxattr(self.path("d/f"), "user.origin", b"https://example.org")
             os.setxattr(self.path("d/f"), "user.empty", b"")

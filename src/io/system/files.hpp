@@ -51,6 +51,7 @@ void expect_sequential_reads(int file) noexcept;
 // matter: there is none then.
 void remove_access_list(int descriptor) noexcept;
 
+[[nodiscard]] bool has_attributes() noexcept;
 // See paraes::file_attributes. Returns false and sets errno if one cannot be read.
 [[nodiscard]] bool read_attributes(int descriptor, std::vector<FileAttribute>& attributes);
 

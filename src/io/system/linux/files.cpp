@@ -106,6 +106,8 @@ void remove_access_list(int descriptor) noexcept {
   static_cast<void>(fremovexattr(descriptor, access_list));
 }
 
+bool has_attributes() noexcept { return true; }
+
 bool is_access_list(const FileAttribute& attribute) noexcept {
   return attribute.name == access_list;
 }

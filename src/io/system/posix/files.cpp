@@ -57,6 +57,8 @@ void expect_sequential_reads(int /*file*/) noexcept {}
 void remove_access_list(int /*descriptor*/) noexcept {}
 
 // Nor for attributes.
+bool has_attributes() noexcept { return false; }
+
 bool read_attributes(int /*descriptor*/, std::vector<FileAttribute>& /*attributes*/) {
   return true;
 }
