@@ -38,6 +38,16 @@ std::vector<std::string> read_list(const std::string& path, std::string_view fla
     throw InvalidArgument(
         fmt::format("{} {}: the list has lines, and no NUL bytes: leave -0 out", flag, path));
   }
+  if (by_lines && text.starts_with("\xef\xbb\xbf")) {
+    throw InvalidArgument(fmt::format(
+        "{} {}: the list begins with a byte order mark, as some editors write it: remove that",
+        flag, path));
+  }
+  if (by_lines && text.find("\r\n") != std::string::npos) {
+    throw InvalidArgument(fmt::format(
+        "{} {}: the list has lines that end with CR LF: remove the CRs, as with `tr -d '\\r'`",
+        flag, path));
+  }
   std::vector<std::string> entries;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t found = std::min(text.find(static_cast<char>(end), begin), text.size());

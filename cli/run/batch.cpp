@@ -141,7 +141,7 @@ class Batch {
  private:
   int foresee_all(FoundFiles& found) {
     for (const FoundFile& file : found.files) {
-      if (file.state != FileState::waiting) continue;
+      if (file.state != FileState::waiting && file.state != FileState::repeated) continue;
       const FileJob job = found.job(file);
       FileOutcome outcome;
       outcome.report = results_.new_report(job.input.shown);

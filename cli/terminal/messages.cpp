@@ -39,10 +39,12 @@ Character first_character(std::string_view text) {
 }
 
 // Whether a terminal obeys the character, breaks the line at it, or shows what follows in another
-// order: controls (C0, DEL, C1), line separators, and the controls of bidirectional text.
+// order, or shows nothing for it: controls (C0, DEL, C1), line separators, the controls of
+// bidirectional text, and the byte order mark.
 bool is_control(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e ||
-         code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+         code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
 }  // namespace

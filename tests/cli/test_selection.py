@@ -87,6 +87,7 @@ class FilesFrom(SelectionCase):
 
     def test_lists_that_are_wrong_are_refused(self):
         cases = ((b"t/a\0t/b\0", [], "NUL bytes"), (b"t/a\nt/b\n", ["-0"], "leave -0 out"),
+                 (b"t/a\r\nt/b\r\n", [], "CR LF"), (b"\xef\xbb\xbft/a\n", [], "byte order mark"),
                  (b"", [], "it names no files"), (b"\n\n", [], "it names no files"))
         for text, more, says in cases:
             self.assertIn(says, self.piped(text, "encrypt", *KEY, "--files-from", "-", *more, status=2))
@@ -162,6 +163,18 @@ class DryRun(SelectionCase):
         self.assertEqual(self.foreseen("encrypt", *KEY, "t/a", "t/b", "gone", status=3),
                          ["reads t/b, writes t/b.paes"])
         self.foreseen("encrypt", "--key-file", "t/b", "t/b", status=2)
+
+    def test_it_foresees_links_hard_links_and_closed_folders(self):
+        os.symlink("a", self.path("t/link"))
+        self.assertEqual(self.foreseen("encrypt", "--rm", *KEY, "t/link"), [
+            "reads t/link, writes t/link.paes, cannot remove t/link because it is a symbolic link"])
+        self.summary("encrypt", *KEY, "-o", "1.paes", "t/a")
+        os.link(self.path("1.paes"), self.path("2.paes"))
+        self.assertEqual(self.foreseen("rekey", *KEY, "--to-passphrase", "-r", "."),
+                         ["reads ./1.paes, replaces it", "reads ./2.paes, replaces it"])
+        if os.getuid() != 0:  # who may write everywhere
+            self.path("t/sub").chmod(0o500)
+            self.assertEqual(self.foreseen("encrypt", *KEY, "-r", "t/sub", status=3), [])
 
     def test_in_json(self):
         self.write("t/b.paes", b"there already")
