@@ -31,7 +31,10 @@ void Ending::remove_later(const FileJob& job, CommittedFile& committed) {
 }
 
 std::vector<std::string> Ending::finish_folders(OutputTree& outputs, bool useless) {
-  if (useless) outputs.remove_empty();
+  if (useless) {
+    outputs.remove_empty();
+    return {};
+  }
   const mode_t most = run_.plan.verb == Verb::encrypt ? 0777U : default_mode(0777);
   std::vector<std::string> errors = outputs.finish(most);
   if (!errors.empty()) to_remove_.clear();
