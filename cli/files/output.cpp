@@ -210,58 +210,63 @@ Destination by_name(FileContext& run, const FileJob& job, std::optional<std::str
   return destination;
 }
 
-}  // namespace
-
-Destination choose_destination(FileContext& run, const FileJob& job, const Input& input,
-                               std::optional<std::string>& shown) {
+// Of an output that is a descriptor of ours; nullopt if it is a file.
+std::optional<Destination> by_descriptor(const FileContext& run, const FileJob& job,
+                                         const Input& input, std::optional<std::string>& shown) {
   const Output& chosen = run.plan.output;
-  refuse_descriptor(run, job, input);
   const bool insists = chosen.path == "-" || (chosen.descriptor && chosen.replaces_all);
-  const Insist insist = insists ? Insist::yes : Insist::no;
+  Insist insist = insists ? Insist::yes : Insist::no;
   if (chosen.data_on_stdout) {
     shown.emplace(1, '-');  // with = "-", g++ 12 warns of an overlap
-    return to_descriptor(run, job, input, STDOUT_FILENO, *shown,
-                         chosen.launched ? Insist::yes : insist);
+    if (chosen.launched) insist = Insist::yes;
+    return to_descriptor(run, job, input, STDOUT_FILENO, *shown, insist);
   }
-  if (chosen.descriptor) {
-    shown = chosen.path;
-    return to_descriptor(run, job, input, *chosen.descriptor, *chosen.path, insist);
-  }
+  if (!chosen.descriptor) return std::nullopt;
+  shown = chosen.path;
+  return to_descriptor(run, job, input, *chosen.descriptor, *chosen.path, insist);
+}
 
-  if (run.plan.verb == Verb::rekey) return of_rekey(run, job, shown);
-  Destination destination = by_name(run, job, shown);
-  std::shared_ptr<const Folder> folder;
+// The folder of an output; null where a run that makes nothing would have to make it.
+std::shared_ptr<const Folder> folder_for(const Plan& plan, const Place& place) {
   try {
-    folder = destination.place.open_folder();
+    return place.open_folder();
   } catch (const IoError& error) {
-    if (run.plan.dry_run && error.code() == ENOENT) return destination;  // it would be made
+    if (plan.dry_run && error.code() == ENOENT) return nullptr;
     throw;
   }
-  const std::optional<Existing> existing = existing_at(destination, *folder);
-  if (!existing) return destination;
-  const auto& [link, status, found] = *existing;
-  if (found) refuse_existing(run, job, input, destination, status);
-  const auto encrypted = [&] {
-    return run.plan.verb == Verb::encrypt ? destination.place : job.input;
-  };
-  if (found && chosen.replaces_older &&
-      run.update.leaves_out(input.status, status, folder, encrypted)) {
-    destination.up_to_date = true;
-    return destination;
-  }
+}
+
+// Throws InvalidArgument for what the flags do not let the run replace, or write into.
+void check_permission(const FileContext& run, const FileJob& job, const Destination& destination,
+                      const Folder& folder, const Existing& existing) {
+  const auto& [link, status, found] = existing;
+  const Output& chosen = run.plan.output;
   // Without -f, what a symbolic link points to is not replaced, however old it is.
-  const bool may_replace = chosen.replaces_all || (chosen.replaces_older && S_ISREG(link.st_mode));
+  if (chosen.replaces_all || (chosen.replaces_older && S_ISREG(link.st_mode))) return;
   const bool is_named = chosen.path && !job.output;
-  const bool replaces_nothing =
-      found && is_named && is_stream(status.st_mode) && !chosen.replaces_older;
-  if (!may_replace && !replaces_nothing) {
+  if (!found || !is_named || !is_stream(status.st_mode) || chosen.replaces_older) {
     throw InvalidArgument(
         fmt::format("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
                     destination.path));
   }
-  if (!may_replace && S_ISCHR(status.st_mode)) {
-    refuse_terminal(*folder, destination.place.name(), destination.path);
+  if (S_ISCHR(status.st_mode)) {
+    refuse_terminal(folder, destination.place.name(), destination.path);
   }
+}
+
+// Decides what happens to what has the name of an output.
+void choose_for_existing(FileContext& run, const FileJob& job, const Input& input,
+                         Destination& destination, const std::shared_ptr<const Folder>& folder,
+                         const Existing& existing) {
+  const auto& [link, status, found] = existing;
+  if (found) refuse_existing(run, job, input, destination, status);
+  const auto encrypted = [&] {
+    return run.plan.verb == Verb::encrypt ? destination.place : job.input;
+  };
+  destination.up_to_date = found && run.plan.output.replaces_older &&
+                           run.update.leaves_out(input.status, status, folder, encrypted);
+  if (destination.up_to_date) return;
+  check_permission(run, job, destination, *folder, existing);
   if (found && !S_ISREG(status.st_mode)) {
     if (!destination.place.follow) {
       throw InvalidArgument(fmt::format(
@@ -269,13 +274,28 @@ Destination choose_destination(FileContext& run, const FileJob& job, const Input
     }
     destination.written_in_place = true;
     destination.in_place = FileId(status);
-    return destination;
+    return;
   }
   destination.exists = true;
   if (found && S_ISLNK(link.st_mode)) {
     destination.place = resolved(run.roots, std::move(destination.place));
   }
   if (found) refuse_mount_point(destination.place, destination.path, run.plan.verb);
+}
+
+}  // namespace
+
+Destination choose_destination(FileContext& run, const FileJob& job, const Input& input,
+                               std::optional<std::string>& shown) {
+  refuse_descriptor(run, job, input);
+  if (auto descriptor = by_descriptor(run, job, input, shown)) return *std::move(descriptor);
+  if (run.plan.verb == Verb::rekey) return of_rekey(run, job, shown);
+  Destination destination = by_name(run, job, shown);
+  const auto folder = folder_for(run.plan, destination.place);
+  if (!folder) return destination;
+  if (const auto existing = existing_at(destination, *folder)) {
+    choose_for_existing(run, job, input, destination, folder, *existing);
+  }
   return destination;
 }
 
