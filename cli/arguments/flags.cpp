@@ -304,7 +304,7 @@ constexpr Flag<O> crypt_flags[] = {
         use(decrypt, "Blocks of zeros become holes, which take no space on the disk, or never.")),
     row<O>("--xattrs", "Output", on(&O::keeps_attributes),
            use(pipes | rekey,
-               "Keep extended attributes of users and access control lists of files, on Linux.")),
+               "Keep extended attributes of users and access control lists, on Linux.")),
     row<O>("--salvage", "Output", on(&O::salvage),
            use(decrypt,
                "Write zeros for damaged segments, list these, and exit with 3 if there are any."),

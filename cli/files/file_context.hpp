@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/files/place.hpp"
+#include "cli/files/probe_file.hpp"
 #include "cli/files/protected_files.hpp"
 #include "cli/files/update.hpp"
 #include "cli/plan/plan.hpp"
@@ -14,14 +15,15 @@ struct FileContext {
   // Keeps a reference to the plan.
   explicit FileContext(const Plan& given_plan)
       : plan(given_plan),
-        files(secret_files(given_plan), known, given_plan.replaces_files(), given_plan.removes),
-        update(given_plan, leftovers) {}
+        files(protected_files(given_plan), known, given_plan.replaces_files(), given_plan.removes),
+        update(given_plan, probing) {}
 
   const Plan& plan;
   KnownSecrets known;
   TreeRoots roots;
   ProtectedFiles files;
   Leftovers leftovers;
+  Probing probing{leftovers, !plan.dry_run};
   UpdateRule update;
 };
 

@@ -75,7 +75,7 @@ class Finder {
         found_(verb_, plan_.reporting.verbose || plan_.reporting.json),
         list_(found_.files),
         names_(list_, verb_),
-        probe_(run.leftovers) {
+        probe_(run.probing) {
     if (plan_.output.path && verb_ != Verb::verify) {
       found_.outputs.emplace(roots_, *plan_.output.path);
     }
@@ -122,6 +122,7 @@ class Finder {
       return;
     }
     if (mirrors && leads_up(input)) {
+      protected_.check_input(status, input);
       refuse(input, input + ": its output would be outside of the folder of -o: list it without ..",
              2);
       return;
@@ -180,9 +181,7 @@ class Finder {
       std::string plain = plain_prefix(folder);
       if (plain.empty()) continue;
       plain.pop_back();
-      struct stat status = {};
-      if (stat(folder.c_str(), &status) != 0) throw io_error(folder, "open", errno);
-      found_.outputs->add_folder(plain, status);
+      mirror(Descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), folder, plain);
     }
     return plain_prefix(prefix);
   }
@@ -229,7 +228,9 @@ class Finder {
     const auto opened = list_.top(number).root->open(path);
     Searched searched{number, opened};
     if (found_.outputs) {
-      const std::string mirrored = mirror(*opened, number);
+      const std::string mirrored = mirrored_path(number);
+      mirror(list_.top(number).root->open_file(path, O_RDONLY | O_DIRECTORY), opened->name(),
+             mirrored);
       searched.output = found_.outputs->existing(mirrored);
     }
     const std::size_t first = stack.size();
@@ -287,14 +288,13 @@ class Finder {
     return path;
   }
 
-  // Records that an output folder has the mode and time of this one. Returns its path below that of
-  // -o.
-  std::string mirror(const Folder& folder, std::uint32_t number) {
+  // Records that the folder `path` below that of -o takes over from this one what folders do.
+  void mirror(const Descriptor& folder, const std::string& shown, const std::string& path) {
     struct stat status = {};
-    if (fstat(folder.descriptor(), &status) != 0) throw io_error(folder.name(), "open", errno);
-    std::string path = mirrored_path(number);
-    found_.outputs->add_folder(path, status);
-    return path;
+    if (folder.get() < 0 || fstat(folder.get(), &status) != 0) throw io_error(shown, "open", errno);
+    std::vector<FileAttribute> attributes;
+    if (plan_.looks_at_attributes()) attributes = file_attributes(folder.get(), shown);
+    found_.outputs->add_folder(path, status, std::move(attributes));
   }
 
   // Gives the next folder of the list, `number`, the folder of its outputs.
@@ -312,7 +312,6 @@ class Finder {
 
   // Refuses outputs that the file system would give the name of another output of this run.
   void refuse_shared_names() {
-    if (plan_.dry_run) return;  // the probe makes files
     for (const auto& [first, numbers] : names_.sharing()) {
       std::vector<std::string> outputs;
       for (const std::uint32_t number : numbers) {
@@ -342,7 +341,7 @@ class Finder {
                             .regular = S_ISREG(status.st_mode)};
     const bool argument = list_.top(in.number).follow;
     const auto found_as = [&] { return list_.found_as(file); };
-    if (protected_.is_secret(status)) {
+    if (protected_.is_named(status)) {
       protected_.check_input(status, list_.shown(file), found_as());
     }
     const bool again = verb_ == Verb::rekey && protected_.is_input(FileId(status));
@@ -366,9 +365,9 @@ class Finder {
       existing = status_of(*in.output, default_name(direction_of(verb_), name, do_it_alone),
                            argument && !found_.outputs);
     }
-    if (existing && protected_.is_secret(*existing)) {
-      protected_.check_secret_target(*existing, found_.output(file)->shown, list_.shown(file),
-                                     found_as());
+    if (existing && protected_.is_named(*existing)) {
+      protected_.check_named_target(*existing, found_.output(file)->shown, list_.shown(file),
+                                    found_as());
     }
     const std::uint32_t number = list_.add(file);
     if (!names_.add(number)) {
@@ -410,7 +409,7 @@ class Finder {
   // output's name ends in .paes where those of the inputs do not, and the other way round.
   [[nodiscard]] bool shares_a_name_with_an_input(const FoundFile& file) {
     const Place output = *found_.output(file);
-    if (plan_.dry_run || !outline_of(output.path).ends_with(suffix)) return false;
+    if (!outline_of(output.path).ends_with(suffix)) return false;
     if (!inputs_in_other_case_) {
       inputs_in_other_case_.emplace();
       for (const FoundFile& input : list_) {

@@ -231,7 +231,7 @@ const std::string& NameProbe::scratch_name_if_it_folds(const std::string& folder
     try {
       const auto opened = std::make_shared<const Folder>(folder);
       const std::string target = std::string(probe_name).append(spelling.one);
-      const ProbeFile file(opened, target, leftovers_);
+      const ProbeFile file(opened, target, probing_);
       const std::string name = file.name();
       const std::size_t begin = name.find(target) + probe_name.size();
       for (const std::string_view other : spelling.others) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "paraes/io.hpp"
+#include "cli/files/probe_file.hpp"
 
 namespace paraes::cli {
 
@@ -21,7 +21,7 @@ namespace paraes::cli {
 // these paths, and removes them.
 class NameProbe {
  public:
-  explicit NameProbe(Leftovers& leftovers) : leftovers_(leftovers) {}
+  explicit NameProbe(Probing probing) : probing_(probing) {}
 
   // Which of the paths, by number, their file systems take for one before them. The paths differ in
   // their bytes. A folder in which nothing can be made folds no names: no output gets there either.
@@ -37,7 +37,7 @@ class NameProbe {
                  const std::vector<std::size_t>& numbers, std::vector<bool>& repeated);
   [[nodiscard]] const std::string& scratch_name_if_it_folds(const std::string& folder);
 
-  Leftovers& leftovers_;
+  Probing probing_;
   std::map<std::string, std::string> scratch_names_;  // by folder; empty: it folds no names
 };
 

@@ -41,7 +41,7 @@ Destination to_descriptor(const FileContext& run, const FileJob& job, const Inpu
     throw InvalidArgument(
         fmt::format("{}: it is the input file itself; write to another file", name));
   }
-  run.files.check_secret_target(status, name, job.input.shown);
+  run.files.check_named_target(status, name, job.input.shown);
   if (insist == Insist::no && isatty(number) != 0) {
     throw InvalidArgument(fmt::format(
         "{}: it is a terminal, and the output may be binary: redirect it, name a file with -o, or "
@@ -142,22 +142,24 @@ void refuse_existing(FileContext& run, const FileJob& job, const Input& input,
         "{}: it is the input file itself; write to another file with -o", destination.path));
   }
   // Where inode numbers are made up, they do not tell.
-  if (S_ISREG(status.st_mode) && job.found == nullptr && job.input.root && !run.plan.dry_run &&
-      NameProbe(run.leftovers).are_one(job.input.shown, destination.path)) {
+  if (S_ISREG(status.st_mode) && job.found == nullptr && job.input.root &&
+      NameProbe(run.probing).are_one(job.input.shown, destination.path)) {
     throw InvalidArgument(
         fmt::format("{}: its file system takes it for the same name as the input {}; write to "
                     "another file with -o",
                     destination.path, job.input.shown));
   }
-  if (S_ISDIR(status.st_mode)) {
-    throw InvalidArgument(
-        fmt::format("{}: it is a folder; name the output file in it with -o", destination.path));
-  }
-  run.files.check_secret_target(status, destination.path, job.input.shown);
+  if (S_ISDIR(status.st_mode)) refuse_folder(destination.path);
+  run.files.check_named_target(status, destination.path, job.input.shown);
   if (run.plan.output.replaces_older) run.files.check_not_output(status, destination.path);
 }
 
 }  // namespace
+
+void refuse_folder(const std::string& shown) {
+  throw InvalidArgument(
+      fmt::format("{}: it is a folder; name the output file in it with -o", shown));
+}
 
 void remember_umask() { static_cast<void>(umask_of_process()); }
 

@@ -41,6 +41,9 @@ struct Destination {
 // default_mode applies the umask to a mode. The first call changes the process's umask, so that its
 // owner can use what it makes: call remember_umask before any threads are started.
 void remember_umask();
+
+// Throws InvalidArgument: an output cannot take the place of a folder.
+[[noreturn]] void refuse_folder(const std::string& shown);
 [[nodiscard]] mode_t default_mode(mode_t mode);
 
 // The suffix of encrypted files.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <set>
 
 #include "cli/files/output.hpp"
@@ -72,10 +73,13 @@ std::shared_ptr<const Folder> OutputTree::existing(const std::string& path) cons
   }
 }
 
-void OutputTree::add_folder(const std::string& path, const struct stat& mirrored) {
+void OutputTree::add_folder(const std::string& path, const struct stat& mirrored,
+                            std::vector<FileAttribute> attributes) {
   // Where two folders mirror into one, grant only the permissions that both grant; the later change
-  // is that of both.
+  // is that of both. Of attributes, nobody can say which ones to keep.
   Wanted& wanted = wanted_[join(below_, path)];
+  if (wanted.mode && wanted.mirrored == FileId(mirrored)) return;  // as for two names of a list
+  wanted.mirrored = FileId(mirrored);
   const timespec modified = system::modified_time(mirrored);
   const auto seconds = [](const timespec& time) { return std::pair(time.tv_sec, time.tv_nsec); };
   if (!wanted.mode || seconds(wanted.modified) < seconds(modified)) wanted.modified = modified;
@@ -85,6 +89,8 @@ void OutputTree::add_folder(const std::string& path, const struct stat& mirrored
   } else if (wanted.owner != owner) {
     wanted.owner.reset();
   }
+  wanted.clashes = wanted.mode && !(wanted.attributes.empty() && attributes.empty());
+  std::move(attributes.begin(), attributes.end(), std::back_inserter(wanted.attributes));
   wanted.mode = wanted.mode.value_or(0777) & mirrored.st_mode & 0777U;
 }
 
@@ -135,28 +141,31 @@ void OutputTree::remove_empty() {
   made_.clear();
 }
 
-std::vector<std::string> OutputTree::finish(mode_t most) {
+OutputTree::Finished OutputTree::finish(mode_t most, bool attributes) {
   const std::set<std::string> made(made_.begin(), made_.end());
-  std::vector<std::string> errors;
+  Finished finished;
   // In the order of their paths, parents come first.
   for (auto entry = wanted_.rbegin(); entry != wanted_.rend(); ++entry) {
     const auto& [path, wanted] = *entry;
     try {
       if (made.contains(path)) {
-        finish_new(path, wanted, most);
+        auto lost = finish_new(path, wanted, most, attributes);
+        if (lost.empty()) continue;
+        finished.lost.emplace_back(root_->open("")->name_of(path), std::move(lost));
       } else if (wanted.mode && path.size() > below_.size()) {
         // Of another user, perhaps: then its time stays that of the new files in it.
         static_cast<void>(
             set_time(root_->open_file(path, O_RDONLY | O_DIRECTORY), wanted.modified));
       }
     } catch (const IoError& error) {
-      if (made.contains(path)) errors.emplace_back(error.what());
+      if (made.contains(path)) finished.errors.emplace_back(error.what());
     }
   }
-  return errors;
+  return finished;
 }
 
-void OutputTree::finish_new(const std::string& path, const Wanted& wanted, mode_t most) const {
+std::vector<std::string> OutputTree::finish_new(const std::string& path, const Wanted& wanted,
+                                                mode_t most, bool attributes) const {
   const Descriptor folder = root_->open_file(path, O_RDONLY | O_DIRECTORY);
   struct stat status = {};
   int error = fstat(folder.get(), &status) == 0 ? 0 : errno;
@@ -165,12 +174,23 @@ void OutputTree::finish_new(const std::string& path, const Wanted& wanted, mode_
   const mode_t mode = wanted.mode.value_or(default_mode(0777)) & most;
   if (error == 0 && wanted.mode) error = set_time(folder, wanted.modified);
   if (system::is_unsupported(error)) error = 0;
+  const bool sets_attributes = attributes && !wanted.clashes;
+  // A descriptor that is none: the folder takes none of them.
+  const int target = sets_attributes ? folder.get() : -1;
+  std::vector<std::string> lost =
+      set_file_attributes(target, wanted.attributes, AttributeKind::of_users);
   // Where that is not permitted, the folder stays root's.
   if (wanted.owner) {
     static_cast<void>(fchown(folder.get(), wanted.owner->first, wanted.owner->second) == 0);
   }
   if (error == 0 && fchmod(folder.get(), mode | (status.st_mode & 07000)) != 0) error = errno;
-  if (error == 0 || system::is_unsupported(error)) return;
+  if (error == 0 || system::is_unsupported(error)) {
+    auto lists = set_file_attributes(target, wanted.attributes, AttributeKind::access_lists);
+    std::move(lists.begin(), lists.end(), std::back_inserter(lost));
+    std::sort(lost.begin(), lost.end());
+    lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
+    return lost;
+  }
   throw io_error(root_->open("")->name_of(path), "set the mode and time of", error);
 }
 

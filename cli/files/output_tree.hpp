@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/files/place.hpp"
+#include "paraes/attributes.hpp"
 
 namespace paraes::cli {
 
@@ -35,9 +36,14 @@ class OutputTree {
   // opened.
   [[nodiscard]] std::shared_ptr<const Folder> existing(const std::string& path) const;
 
-  // Records that the folder `path` (empty: the one that -o names) mirrors a folder with this
-  // status.
-  void add_folder(const std::string& path, const struct stat& mirrored);
+  // Records that the folder `path` (empty: the one that -o names) mirrors a folder with this status
+  // and these attributes.
+  void add_folder(const std::string& path, const struct stat& mirrored,
+                  std::vector<FileAttribute> attributes);
+  // Whether an output has the place of a folder that was recorded.
+  [[nodiscard]] bool is_folder(const Place& output) const {
+    return output.root == root_ && wanted_.contains(output.path);
+  }
   // Whether any folder was recorded.
   [[nodiscard]] bool mirrors() const noexcept { return !wanted_.empty(); }
 
@@ -49,9 +55,15 @@ class OutputTree {
   // Removes the folders that were made and are empty: for a run that has no output.
   void remove_empty();
 
-  // Sets the modes of the folders that were made, limited by `most`, and the times of those that
-  // mirror one, but for the folder that -o names if it existed; children first. Returns the errors.
-  [[nodiscard]] std::vector<std::string> finish(mode_t most);
+  struct Finished {
+    std::vector<std::string> errors;
+    // The attributes that a folder did not get, by its name.
+    std::vector<std::pair<std::string, std::vector<std::string>>> lost;
+  };
+  // Sets the modes of the folders that were made, limited by `most`, their attributes, if
+  // `attributes`, and the times of those that mirror one, but for the folder that -o names if it
+  // existed; children first.
+  [[nodiscard]] Finished finish(mode_t most, bool attributes);
 
   // The folders to sync: those that were made, and their parents.
   [[nodiscard]] std::vector<std::string> changed_folders() const;
@@ -60,13 +72,18 @@ class OutputTree {
  private:
   // What a folder takes over from those that it mirrors.
   struct Wanted {
+    FileId mirrored;  // the last of them
     std::optional<mode_t> mode;
     timespec modified = {};  // if there is a mode
     std::optional<std::pair<uid_t, gid_t>> owner;
+    std::vector<FileAttribute> attributes;
+    bool clashes = false;  // it mirrors several that have attributes
   };
 
   void make_folder(const std::string& path);
-  void finish_new(const std::string& path, const Wanted& wanted, mode_t most) const;
+  // Returns the names of attributes that the folder did not get.
+  [[nodiscard]] std::vector<std::string> finish_new(const std::string& path, const Wanted& wanted,
+                                                    mode_t most, bool attributes) const;
 
   std::shared_ptr<const TreeRoot> root_;  // the longest part of the path that existed
   std::string below_;                     // the rest of the path

@@ -33,8 +33,8 @@ std::string how_to_exclude(const std::string& path) {
 
 }  // namespace
 
-const SecretFile* ProtectedFiles::find_secret(const struct stat& status) const {
-  for (const SecretFile& secret : secrets_) {
+const ProtectedFile* ProtectedFiles::find_named(const struct stat& status) const {
+  for (const ProtectedFile& secret : named_) {
     if (secret.id == FileId(status)) return &secret;
   }
   return nullptr;
@@ -42,7 +42,7 @@ const SecretFile* ProtectedFiles::find_secret(const struct stat& status) const {
 
 void ProtectedFiles::check_input(const struct stat& status, const std::string& shown,
                                  const std::string& found_as) const {
-  const SecretFile* secret = find_secret(status);
+  const ProtectedFile* secret = find_named(status);
   if (secret == nullptr || (secret->is_public && !removes_)) return;
   throw InvalidArgument(fmt::format(
       "{}: it is the file of {}, and {}; leave it out{} or move it elsewhere", shown, secret->flag,
@@ -50,10 +50,10 @@ void ProtectedFiles::check_input(const struct stat& status, const std::string& s
       how_to_exclude(found_as)));
 }
 
-void ProtectedFiles::check_secret_target(const struct stat& status, const std::string& shown,
-                                         const std::string& input,
-                                         const std::string& found_as) const {
-  const SecretFile* secret = find_secret(status);
+void ProtectedFiles::check_named_target(const struct stat& status, const std::string& shown,
+                                        const std::string& input,
+                                        const std::string& found_as) const {
+  const ProtectedFile* secret = find_named(status);
   if (secret == nullptr) return;
   throw InvalidArgument(fmt::format(
       "{}: its output would be {}, which is the file of {} and is never overwritten; leave the "
@@ -121,7 +121,7 @@ void ProtectedFiles::check_output_contents(int descriptor, const std::string& sh
 }
 
 void ProtectedFiles::check_target(const struct stat& status, const std::string& shown) const {
-  if (const SecretFile* secret = find_secret(status); secret != nullptr) {
+  if (const ProtectedFile* secret = find_named(status); secret != nullptr) {
     throw InvalidArgument(
         fmt::format("{}: it is the file of {}, which is never overwritten; write "
                     "elsewhere with -o",

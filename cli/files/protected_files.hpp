@@ -23,11 +23,11 @@ class ProtectedFiles {
  public:
   // `known`: the secrets, as far as they have been read. `replaces`: the run may overwrite files
   // (-f). `removes`: it removes inputs (--rm). Keeps a reference to `known`.
-  ProtectedFiles(std::vector<SecretFile> secrets, const KnownSecrets& known, bool replaces,
+  ProtectedFiles(std::vector<ProtectedFile> named, const KnownSecrets& known, bool replaces,
                  bool removes)
-      : secrets_(std::move(secrets)), known_(known), replaces_(replaces), removes_(removes) {}
+      : named_(std::move(named)), known_(known), replaces_(replaces), removes_(removes) {}
 
-  [[nodiscard]] const std::vector<SecretFile>& secrets() const noexcept { return secrets_; }
+  [[nodiscard]] const std::vector<ProtectedFile>& named() const noexcept { return named_; }
 
   // Call it before threads are started.
   void add_input(const FileId& id) {
@@ -35,8 +35,8 @@ class ProtectedFiles {
   }
 
   // Whether a secret or recipients of this run are read from the file.
-  [[nodiscard]] bool is_secret(const struct stat& status) const {
-    return find_secret(status) != nullptr;
+  [[nodiscard]] bool is_named(const struct stat& status) const {
+    return find_named(status) != nullptr;
   }
   // Throws InvalidArgument if a secret of this run is read from the file, or recipients if the run
   // removes its inputs. `found_as`: its path below the folder that was searched with -r; empty if
@@ -45,8 +45,8 @@ class ProtectedFiles {
                    const std::string& found_as = {}) const;
   // Throws InvalidArgument if the existing file at an output's place holds a secret of this run.
   // `input`: the name of the input whose output it is.
-  void check_secret_target(const struct stat& status, const std::string& shown,
-                           const std::string& input, const std::string& found_as = {}) const;
+  void check_named_target(const struct stat& status, const std::string& shown,
+                          const std::string& input, const std::string& found_as = {}) const;
   // Whether the run may remove or replace files, so that their contents count.
   [[nodiscard]] bool changes_files() const noexcept { return replaces_ || removes_; }
   // The same two for what the file at a place holds, once the secrets have been read. They open a
@@ -79,11 +79,11 @@ class ProtectedFiles {
 
  private:
   [[nodiscard]] std::optional<std::string> secret_at(const Place& place) const;
-  [[nodiscard]] const SecretFile* find_secret(const struct stat& status) const;
+  [[nodiscard]] const ProtectedFile* find_named(const struct stat& status) const;
   void check_target(const struct stat& status, const std::string& shown) const;
   void check_not_output_now(const struct stat& status, const std::string& shown) const;
 
-  const std::vector<SecretFile> secrets_;
+  const std::vector<ProtectedFile> named_;
   const KnownSecrets& known_;
   const bool replaces_;
   const bool removes_;

@@ -10,8 +10,8 @@
 #include <mutex>
 
 #include "cli/files/place.hpp"
+#include "cli/files/probe_file.hpp"
 #include "cli/plan/plan.hpp"
-#include "paraes/io.hpp"
 
 namespace paraes::cli {
 
@@ -20,8 +20,8 @@ namespace paraes::cli {
 // newer output is left as it is: somebody may have written it.
 class UpdateRule {
  public:
-  // Keeps references to its arguments.
-  UpdateRule(const Plan& plan, Leftovers& leftovers) : plan_(plan), leftovers_(leftovers) {}
+  // Keeps a reference to the plan.
+  UpdateRule(const Plan& plan, Probing probing) : plan_(plan), probing_(probing) {}
 
   // Whether an input is left out because of an output in `folder`. `encrypted`: returns the place
   // of that one of the two that is encrypted, of which a header may have to be read. The first call
@@ -37,7 +37,7 @@ class UpdateRule {
   [[nodiscard]] bool keeps_times(const std::shared_ptr<const Folder>& folder, dev_t device);
 
   const Plan& plan_;
-  Leftovers& leftovers_;
+  const Probing probing_;
   std::mutex mutex_;
   std::map<dev_t, bool> keeps_times_;  // by file system
 };

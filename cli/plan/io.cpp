@@ -59,18 +59,6 @@ std::string secret_reader(const SecretSources& sources, bool any_name) {
   return "";
 }
 
-// The flags that read a list from standard input, with the names that they were given.
-std::vector<std::string> list_readers(const CryptOptions& options) {
-  std::vector<std::string> readers;
-  const auto add = [&](const char* flag, const std::string& path) {
-    if (path != "-" && !leads_to_standard_input(path)) return;
-    readers.push_back(fmt::format("{} {}", flag, path));
-  };
-  if (options.files_from) add("--files-from", *options.files_from);
-  for (const std::string& path : options.exclude_from) add("--exclude-from", path);
-  return readers;
-}
-
 [[noreturn]] void refuse_two_readers(const std::string& one, const std::string& other) {
   throw InvalidArgument(
       fmt::format("{} and {} both need standard input; use a file for one of them", one, other));
@@ -148,22 +136,34 @@ void look_at_path(const std::string& path, Output& output) {
 
 }  // namespace
 
-std::vector<std::string> inputs_of(const CryptOptions& options, bool is_terminal) {
+std::vector<std::string> list_readers(const CryptOptions& options, bool own) {
+  std::vector<std::string> readers;
+  const auto add = [&](const char* flag, const std::string& path) {
+    if (path != "-" && !(own && leads_to_standard_input(path))) return;
+    readers.push_back(fmt::format("{} {}", flag, path));
+  };
+  if (options.files_from) add("--files-from", *options.files_from);
+  for (const std::string& path : options.exclude_from) add("--exclude-from", path);
+  return readers;
+}
+
+std::vector<std::string> inputs_of(const CryptOptions& options,
+                                   const std::vector<std::string>& readers, bool is_terminal) {
   const bool needs_file = options.verb == Verb::rekey || options.recursive || options.removes ||
-                          options.files_from || !list_readers(options).empty() ||
+                          options.files_from || !readers.empty() ||
                           !secret_reader(options.keys, false).empty();
   if (options.inputs.empty() && !needs_file && !is_terminal) return {"-"};
   return options.inputs;
 }
 
-void check_list_readers(const CryptOptions& options, bool launched) {
+void check_list_readers(const CryptOptions& options, const std::vector<std::string>& readers,
+                        bool launched) {
   std::vector<std::string> lists = options.exclude_from;
   if (options.files_from) lists.push_back(*options.files_from);
   for (const std::string& list : lists) {
     const std::optional<int> number = system::descriptor_in(list);
     if (launched && number && *number > STDERR_FILENO) refuse_under_launcher(list);
   }
-  const std::vector<std::string> readers = list_readers(options);
   if (readers.empty()) return;
   if (readers.size() > 1) refuse_two_readers(readers[0], readers[1]);
   for (const SecretSources* sources : {&options.keys, &options.new_keys}) {
@@ -173,7 +173,8 @@ void check_list_readers(const CryptOptions& options, bool launched) {
 }
 
 StandardInput plan_standard_input(const CryptOptions& options,
-                                  const std::vector<std::string>& inputs) {
+                                  const std::vector<std::string>& inputs,
+                                  const std::vector<std::string>& readers) {
   const bool rekeys = options.verb == Verb::rekey;
   const bool has_list = options.files_from.has_value();
   if ((inputs.empty() && !has_list) ||
@@ -191,11 +192,10 @@ StandardInput plan_standard_input(const CryptOptions& options,
   if (!flag.empty() && !new_flag.empty()) {
     refuse_two_readers(flag, new_flag);
   }
-  const std::vector<std::string> lists = list_readers(options);
   if (plan.is_data) {
-    if (!lists.empty()) {
+    if (!readers.empty()) {
       throw InvalidArgument(fmt::format(
-          "{} needs standard input, but the data comes from there; use a file", lists[0]));
+          "{} needs standard input, but the data comes from there; use a file", readers[0]));
     }
     // Of a pipe, data and secret would each get a part.
     for (const SecretSources* sources : {&options.keys, &options.new_keys}) {
@@ -207,7 +207,7 @@ StandardInput plan_standard_input(const CryptOptions& options,
   }
   const bool programs = options.keys.starts_programs() || options.new_keys.starts_programs();
   const std::vector<std::string>& identities = options.keys.identities;
-  plan.is_taken = reads_data(inputs, programs) || !lists.empty() ||
+  plan.is_taken = reads_data(inputs, programs) || !readers.empty() ||
                   !secret_reader(options.keys, true).empty() ||
                   !secret_reader(options.new_keys, true).empty() ||
                   std::any_of(identities.begin(), identities.end(), leads_to_standard_input);

@@ -10,14 +10,23 @@
 
 namespace paraes::cli {
 
+// The flags that read a list from standard input, with the names that they were given. `own`:
+// whether this process has the standard input of the run, so that other names than "-" can mean it.
+[[nodiscard]] std::vector<std::string> list_readers(const CryptOptions& options, bool own);
+
+// `readers`, of all functions below: what list_readers returned.
+
 // The inputs of a run. Without a FILE, standard input is the one input: unless that is a terminal
 // (`is_terminal`), whose user has more likely forgotten the FILE, or a flag needs a FILE, or
 // standard input for itself. Then there is none.
-[[nodiscard]] std::vector<std::string> inputs_of(const CryptOptions& options, bool is_terminal);
+[[nodiscard]] std::vector<std::string> inputs_of(const CryptOptions& options,
+                                                 const std::vector<std::string>& readers,
+                                                 bool is_terminal);
 
 // Throws InvalidArgument if two lists, or a list and a secret, are read from standard input, before
 // either is; under a launcher, also for a list from a descriptor above standard error.
-void check_list_readers(const CryptOptions& options, bool launched);
+void check_list_readers(const CryptOptions& options, const std::vector<std::string>& readers,
+                        bool launched);
 
 struct StandardInput {
   bool is_data = false;   // an input is standard input, as far as its name tells
@@ -27,7 +36,8 @@ struct StandardInput {
 // Throws InvalidArgument if there are no inputs, if two want standard input, or if a flag names it
 // that needs a file.
 [[nodiscard]] StandardInput plan_standard_input(const CryptOptions& options,
-                                                const std::vector<std::string>& inputs);
+                                                const std::vector<std::string>& inputs,
+                                                const std::vector<std::string>& readers);
 
 struct Output {
   std::optional<std::string> path;  // of -o; "-" is standard output

@@ -11,8 +11,9 @@ namespace paraes::cli {
 enum class EntryEnd : char { newline = '\n', nul = '\0' };
 
 // The entries of the file `path`, in order, without empty ones; "-" is standard input. Throws
-// InvalidArgument, which names `flag`, for no name, for a folder, and for a list that holds the
-// other end, as far as that shows; IoError if it cannot be read.
+// InvalidArgument, which names `flag`, for no name, for a folder, and for a list that has the other
+// end, as far as that shows, a byte order mark, or lines that end with CR LF; IoError if it cannot
+// be read.
 [[nodiscard]] std::vector<std::string> read_list(const std::string& path, std::string_view flag,
                                                  EntryEnd end);
 

@@ -57,6 +57,9 @@ void plan_message(const CryptOptions& options, Plan& plan) {
   }
 }
 
+// More than any system takes.
+constexpr std::size_t most_path_bytes = 4096;
+
 // `wanted`: the flag's value, or that of the environment.
 std::string why_kernel(const CryptOptions& options, std::string_view wanted) {
   if (!wanted.empty() && wanted != "auto") {
@@ -94,9 +97,12 @@ void plan_computing(const CryptOptions& options, Plan& plan) {
 }
 
 // Sets the inputs, and what the lists of inputs and patterns hold, each of which is read once.
-void plan_inputs(const CryptOptions& options, const Surroundings& surroundings, Plan& plan) {
-  check_list_readers(options, surroundings.launched);
-  plan.inputs = inputs_of(options, surroundings.stdin_is_terminal);
+// Returns the flags that read a list from standard input.
+std::vector<std::string> plan_inputs(const CryptOptions& options, const Surroundings& surroundings,
+                                     Plan& plan) {
+  std::vector<std::string> readers = list_readers(options, surroundings.reads_lists);
+  check_list_readers(options, readers, surroundings.launched);
+  plan.inputs = inputs_of(options, readers, surroundings.stdin_is_terminal);
   plan.first_listed = plan.inputs.size();
   std::vector<std::string> patterns = options.exclude;
   const auto read = [&](const std::string& path, const char* flag, EntryEnd end) {
@@ -109,6 +115,14 @@ void plan_inputs(const CryptOptions& options, const Surroundings& surroundings, 
     if (names.empty() && plan.inputs.empty() && surroundings.reads_lists) {
       throw InvalidArgument(fmt::format("--files-from {}: it names no files", *options.files_from));
     }
+    for (const std::string& name : names) {
+      if (name.size() <= most_path_bytes) continue;
+      throw InvalidArgument(fmt::format(
+          "--files-from {}: it has an entry of {} bytes, more than the path of a file can have: "
+          "one "
+          "name {} is expected",
+          *options.files_from, name.size(), options.null_list ? "before each NUL" : "a line"));
+    }
     plan.inputs.insert(plan.inputs.end(), names.begin(), names.end());
   }
   for (const std::string& path : options.exclude_from) {
@@ -117,6 +131,7 @@ void plan_inputs(const CryptOptions& options, const Surroundings& surroundings, 
   }
   plan.exclusions = Exclusions(patterns);
   plan.several = plan.inputs.size() > 1 || plan.recursive || options.files_from;
+  return readers;
 }
 
 void check_exclusions(const Exclusions& exclusions, const std::string& input) {
@@ -152,12 +167,12 @@ Plan make_plan(const CryptOptions& options, const Surroundings& surroundings,
                Reporting& reporting) {
   Plan plan;
   static_cast<Settings&>(plan) = options;
-  plan_inputs(options, surroundings, plan);
+  const std::vector<std::string> readers = plan_inputs(options, surroundings, plan);
   const bool data_on_stdin = plan.inputs == std::vector<std::string>{"-"};
   plan.output = look_at_output(options, data_on_stdin, surroundings.launched);
   reporting = plan_reporting(options, plan);
 
-  plan.standard_input = plan_standard_input(options, plan.inputs);
+  plan.standard_input = plan_standard_input(options, plan.inputs, readers);
   const std::string descriptor = check_named_descriptors(options, plan.inputs, plan.output);
   plan.format = options.format.value_or(Format::paraes);
   plan_message(options, plan);

@@ -74,6 +74,11 @@ struct Plan : Settings {
     return output.replaces_all || output.replaces_older || verb == Verb::rekey;
   }
 
+  // Whether the outputs get the attributes of the inputs, or messages name them.
+  [[nodiscard]] bool looks_at_attributes() const noexcept {
+    return verb != Verb::verify && !dry_run && (keeps_attributes || reporting.verbose);
+  }
+
   // How many bytes of plaintext an input of `bytes` bytes has, which is what progress counts: as
   // far as the flags tell. Those of a Tink keyset and of padding are not known yet.
   [[nodiscard]] std::uint64_t plain_bytes(std::uint64_t bytes) const;
@@ -85,7 +90,8 @@ struct Surroundings {
   // Its standard streams pass through a launcher, as under mpirun, which may have opened other
   // descriptors.
   bool launched = false;
-  // Whether to read the lists that flags name: a rank that gets its work from another one does not.
+  // Whether it has the standard input of the run, and reads the lists that flags name: a rank that
+  // gets its work from another one does not.
   bool reads_lists = true;
 };
 

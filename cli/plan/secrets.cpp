@@ -91,14 +91,14 @@ void check_passphrase_fd(const Plan& plan, const SecretSources& keys) {
 }
 
 void add_if_file(int found, const struct stat& status, const SecretSources::File& file,
-                 std::vector<SecretFile>& files) {
+                 std::vector<ProtectedFile>& files) {
   if (found != 0 || !(S_ISREG(status.st_mode) || S_ISBLK(status.st_mode))) return;
   files.push_back(
       {FileId(status), file.flag, static_cast<mode_t>(status.st_mode & 07777), file.is_public});
 }
 
 void add_named_files(const std::vector<SecretSources::File>& named,
-                     std::vector<SecretFile>& files) {
+                     std::vector<ProtectedFile>& files) {
   for (const SecretSources::File& file : named) {
     struct stat status = {};
     const int found =
@@ -107,7 +107,7 @@ void add_named_files(const std::vector<SecretSources::File>& named,
   }
 }
 
-void add_secret_files(const SecretSources& sources, std::vector<SecretFile>& files) {
+void add_files_of(const SecretSources& sources, std::vector<ProtectedFile>& files) {
   add_named_files(sources.files(), files);
   if (!sources.passphrase_fd) return;
   struct stat status = {};
@@ -142,16 +142,16 @@ void check_passphrase_fds(const Plan& plan) {
   check_passphrase_fd(plan, plan.new_keys);
 }
 
-std::vector<SecretFile> secret_files(const Plan& plan) {
-  std::vector<SecretFile> files;
-  add_secret_files(plan.keys, files);
-  add_secret_files(plan.new_keys, files);
+std::vector<ProtectedFile> protected_files(const Plan& plan) {
+  std::vector<ProtectedFile> files;
+  add_files_of(plan.keys, files);
+  add_files_of(plan.new_keys, files);
   add_named_files(plan.lists, files);
   return files;
 }
 
-void warn_of_open_files(const std::vector<SecretFile>& files) {
-  for (const SecretFile& file : files) {
+void warn_of_open_files(const std::vector<ProtectedFile>& files) {
+  for (const ProtectedFile& file : files) {
     const bool readable = !file.is_public && (file.mode & S_IROTH) != 0;
     if (!readable && (file.mode & S_IWOTH) == 0) continue;
     say(fmt::format(

@@ -1,4 +1,4 @@
-// Which secrets a run takes, and the files that they are in.
+// Which secrets a run takes, and the files that they and lists are in.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +22,9 @@ void check_secrets(const CryptOptions& options, Format format);
 // process that reads the passphrase has the descriptor.
 void check_passphrase_fds(const Plan& plan);
 
-// A file from which a key, keyset, passphrase, identity or recipients are read, or a list.
-struct SecretFile {
+// A file from which a key, keyset, passphrase, identity, recipients or a list are read: no run
+// replaces it.
+struct ProtectedFile {
   FileId id;
   std::string flag;        // the flag that names it
   mode_t mode = 0;         // its permissions
@@ -32,10 +33,10 @@ struct SecretFile {
 
 // The existing files that the flags name, directly, through symbolic links, as standard input or as
 // another descriptor. Pipes and terminals are not files.
-[[nodiscard]] std::vector<SecretFile> secret_files(const Plan& plan);
+[[nodiscard]] std::vector<ProtectedFile> protected_files(const Plan& plan);
 
 // Warns of files whose mode lets every user read (unless they are public) or change them. Those
 // open to a group only are taken to be so on purpose.
-void warn_of_open_files(const std::vector<SecretFile>& files);
+void warn_of_open_files(const std::vector<ProtectedFile>& files);
 
 }  // namespace paraes::cli

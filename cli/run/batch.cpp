@@ -76,12 +76,12 @@ class Batch {
     struct stat status = {};
     std::FILE* const stream = plan_.reporting.json_stream;
     if (!plan_.reporting.json || fstat(fileno(stream), &status) != 0) return;
-    run_.files.check_secret_target(status, stream == stdout ? "standard output" : "standard error",
-                                   "--json");
+    run_.files.check_named_target(status, stream == stdout ? "standard output" : "standard error",
+                                  "--json");
   }
 
   void warn() const {
-    if (!plan_.reporting.quiet) warn_of_open_files(run_.files.secrets());
+    if (!plan_.reporting.quiet) warn_of_open_files(run_.files.named());
   }
 
   // Finds the files that several inputs and -r name. Writes nothing.
@@ -145,7 +145,12 @@ class Batch {
       const FileJob job = found.job(file);
       FileOutcome outcome;
       outcome.report = results_.new_report(job.input.shown);
-      results_.attempt(outcome, [&] { files_.run_task(job, outcome); });
+      results_.attempt(outcome, [&] {
+        if (job.output && found.outputs && found.outputs->is_folder(*job.output)) {
+          refuse_folder(job.output->shown);  // the run would make it first
+        }
+        files_.run_task(job, outcome);
+      });
       results_.finish(job, std::move(outcome));
     }
     const RunSummary summary = results_.summary(found);

@@ -5,6 +5,8 @@
 #include "cli/arguments/options.hpp"
 #include "cli/files/compact_set.hpp"
 #include "cli/files/output.hpp"
+#include "cli/run/report.hpp"
+#include "cli/terminal/messages.hpp"
 
 namespace paraes::cli {
 
@@ -36,12 +38,16 @@ std::vector<std::string> Ending::finish_folders(OutputTree& outputs, bool useles
     return {};
   }
   const mode_t most = run_.plan.verb == Verb::encrypt ? 0777U : default_mode(0777);
-  std::vector<std::string> errors = outputs.finish(most);
-  if (!errors.empty()) to_remove_.clear();
+  const bool keeps = run_.plan.keeps_attributes;
+  OutputTree::Finished finished = outputs.finish(most, keeps);
+  if (!finished.errors.empty()) to_remove_.clear();
+  if (run_.plan.reporting.verbose) {
+    for (const auto& [folder, names] : finished.lost) say(not_kept_text(folder, names, keeps));
+  }
   for (const std::string& folder : outputs.changed_folders()) {
     folders_.emplace(outputs.root(), folder);
   }
-  return errors;
+  return std::move(finished.errors);
 }
 
 std::vector<std::string> Ending::sync_folders() {

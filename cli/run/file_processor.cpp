@@ -61,6 +61,7 @@ FileJob FileProcessor::concurrent_job(const FoundFiles& found, const FoundFile& 
 
 void FileProcessor::process_all(FoundFiles& found) {
   FileList& files = found.files;
+  for (const auto& [number, id] : found.repeated) repeated_.try_emplace(id);
   if (plan_.on_gpu) process_in_groups(found);
   {
     std::vector<SmallFileTask::Buffers> buffers(concurrent_files());
@@ -84,6 +85,13 @@ void FileProcessor::process_all(FoundFiles& found) {
     process(job);
   }
   for (const auto& [number, id] : found.repeated) process_again(found, number, id);
+  for (const auto& [id, names] : repeated_) {
+    if (names.left == 0 || plan_.reporting.quiet) continue;
+    say(
+        fmt::format("note: {}: the file had {} names (hard links), of which {} still {} to the old "
+                    "file",
+                    names.shown, names.all, names.left, names.left == 1 ? "leads" : "lead"));
+  }
 }
 
 void FileProcessor::process_again(const FoundFiles& found, std::uint32_t number, const FileId& id) {
@@ -221,7 +229,10 @@ void FileProcessor::run_task(const FileJob& job, FileOutcome& outcome) {
   if (plan_.dry_run) {
     foresee(file);
   } else if (plan_.verb == Verb::rekey) {
-    rekey_file(file);
+    const auto repeated = repeated_.find(FileId(file.input().status));
+    const bool is_repeated = repeated != repeated_.end();
+    rekey_file(file, is_repeated);
+    if (is_repeated) repeated->second.add(job.input.shown, file.input().status.st_nlink);
   } else {
     transfer_file(file);
   }

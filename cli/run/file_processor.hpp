@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "cli/files/inputs.hpp"
@@ -55,6 +57,21 @@ class FileProcessor {
   const Plan& plan_;
   Results& results_;
   const FileProgress progress_of_file_ = [this](std::uint64_t more) { advance(more); };
+  // Of a file that rekey replaces by one name after the other.
+  struct Names {
+    std::string shown;      // the first of them
+    std::uint64_t all = 0;  // before the run
+    std::uint64_t left = 0;
+
+    void add(const std::string& name, std::uint64_t links) {
+      if (all == 0) {
+        shown = name;
+        all = links;
+      }
+      left = links - 1;  // one leads to the new file now
+    }
+  };
+  std::map<FileId, Names> repeated_;
   std::mutex mutex_;
   std::uint64_t read_ = 0;
 };

@@ -11,6 +11,8 @@ namespace paraes::cli {
 void transfer_file(OpenFile& file);
 
 // Gives it to other keys, passphrases or recipients, in place. After an error it is as it was.
-void rekey_file(OpenFile& file);
+// `is_repeated`: other arguments lead to the file, too, perhaps as hard links. Then the caller says
+// which of its names still lead to the old file.
+void rekey_file(OpenFile& file, bool is_repeated);
 
 }  // namespace paraes::cli

@@ -17,7 +17,6 @@
 #include "cli/words/choices.hpp"
 #include "cli/words/errors.hpp"
 #include "cli/words/sizes.hpp"
-#include "cli/words/spelling.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 
@@ -76,7 +75,7 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
       outcome_(outcome),
       input_(open_input(job.input,
                         {.permissions = run.plan.verb != Verb::verify,
-                         .attributes = run.plan.keeps_attributes || run.plan.reporting.verbose},
+                         .attributes = run.plan.looks_at_attributes()},
                         run.plan.verb == Verb::rekey || run.plan.dry_run ? Waits::no : Waits::yes)),
       version_(input_.status) {
   run.files.check_input(input_.status, input_name(job.input.shown));
@@ -273,9 +272,8 @@ void OpenFile::say_lost_attributes() const {
     for (const FileAttribute& attribute : input_.attributes) names.push_back(attribute.name);
   }
   if (names.empty()) return;
-  outcome_.messages.push_back(fmt::format("{}: not kept: {}{}", output_name(destination_.path),
-                                          listed(names, "and"),
-                                          plan.keeps_attributes ? "" : " (--xattrs keeps them)"));
+  outcome_.messages.push_back(
+      not_kept_text(output_name(destination_.path), names, plan.keeps_attributes));
 }
 
 void OpenFile::say_done() const {

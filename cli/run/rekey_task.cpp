@@ -17,12 +17,12 @@ struct Rekeyed {
   std::vector<std::pair<std::once_flag*, const char*>> notes;
 };
 
-void add_notes(OpenFile& file, const Rekeyed& rekeyed) {
+void add_notes(OpenFile& file, const Rekeyed& rekeyed, bool is_repeated) {
   std::vector<std::string>& messages = file.outcome().messages;
   for (const auto& note : rekeyed.notes) {
     std::call_once(*note.first, [&] { messages.emplace_back(note.second); });
   }
-  if (const auto names = file.input().status.st_nlink; names > 1) {
+  if (const auto names = file.input().status.st_nlink; names > 1 && !is_repeated) {
     messages.push_back(
         fmt::format("note: {}: the file had {} names (hard links); only this one was rekeyed, and "
                     "the others lead to the old file",
@@ -86,7 +86,7 @@ Rekeyed transfer(OpenFile& file, FileSource& source) {
 
 }  // namespace
 
-void rekey_file(OpenFile& file) {
+void rekey_file(OpenFile& file, bool is_repeated) {
   const std::string& shown = file.job().input.shown;
   auto* const source = dynamic_cast<FileSource*>(file.input().source.get());
   if (source == nullptr) {
@@ -109,7 +109,8 @@ void rekey_file(OpenFile& file) {
   }
   file.finish();
   file.outcome().report.rekeyed = rekeyed.what;
-  if (!file.run().plan.reporting.quiet) add_if_memory_lasts([&] { add_notes(file, rekeyed); });
+  if (!file.run().plan.reporting.quiet)
+    add_if_memory_lasts([&] { add_notes(file, rekeyed, is_repeated); });
 }
 
 }  // namespace paraes::cli

@@ -1,6 +1,10 @@
 #include "cli/run/report.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
+
+#include "cli/words/spelling.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -45,6 +49,12 @@ std::string to_json(const RunReport& report) {
   }
   // JSON is UTF-8; a file's name may not be.
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string not_kept_text(const std::string& output, const std::vector<std::string>& names,
+                          bool asked) {
+  return fmt::format("{}: not kept: {}{}", output, listed(names, "and"),
+                     asked ? "" : " (--xattrs keeps them)");
 }
 
 std::string to_json(const RunSummary& summary) {

@@ -39,6 +39,11 @@ struct RunReport {
 
 [[nodiscard]] std::string to_json(const RunReport& report);
 
+// "f: not kept: user.a and user.b": the attributes that an output did not get. `asked`: with
+// --xattrs.
+[[nodiscard]] std::string not_kept_text(const std::string& output,
+                                        const std::vector<std::string>& names, bool asked);
+
 // The last line of --json with several inputs or -r.
 struct RunSummary {
   std::uint64_t files = 0;     // that were processed without an error

@@ -247,7 +247,7 @@ int run_info(const CryptOptions& options) {
   Reporting reporting;
   const Plan plan = make_plan(options, {.stdin_is_terminal = isatty(STDIN_FILENO) != 0}, reporting);
   if (plan.starts_programs()) hide_descriptors(plan.keys);
-  warn_of_open_files(secret_files(plan));
+  warn_of_open_files(protected_files(plan));
   const std::string name = input_name(plan.inputs[0]);
   Info info;
   try {

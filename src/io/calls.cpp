@@ -143,6 +143,17 @@ std::vector<FileAttribute> file_attributes(int descriptor, const std::string& sh
   return attributes;
 }
 
+std::vector<std::string> set_file_attributes(int descriptor,
+                                             const std::vector<FileAttribute>& attributes,
+                                             AttributeKind kind) {
+  std::vector<std::string> lost;
+  for (const FileAttribute& attribute : attributes) {
+    if (system::is_access_list(attribute) != (kind == AttributeKind::access_lists)) continue;
+    if (!system::set_attribute(descriptor, attribute)) lost.push_back(attribute.name);
+  }
+  return lost;
+}
+
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   if (this != &other) {
     close();

@@ -143,6 +143,37 @@ class Attributes(FolderCase):
         self.assertEqual(self.attributes("m"), {})
         self.assertNotIn("not kept", self.summary("encrypt", "-f", *KEY, "-o", "m", "d/f"))
 
+    def test_folders_have_them_too(self):
+        later = "system.posix_acl_default"
+        self.write("d/f2", b"2")
+        os.setxattr(self.path("d"), "user.origin", b"a shop")
+        os.setxattr(self.path("d"), self.LIST, self.GRANTS)
+        os.setxattr(self.path("d"), later, self.GRANTS)
+        self.path("d").chmod(0o540)  # without the right to write, which user.* need
+        wanted = {name: os.getxattr(self.path("d"), name) for name in ("user.origin", self.LIST, later)}
+        self.write("list", b"d/f\nd/./f2\n")
+        for top, inputs in (("e", ["-r", "d"]), ("listed", ["--files-from", "list"])):
+            text = self.summary("encrypt", "-v", "--xattrs", *KEY, "-o", top, *inputs)
+            self.assertNotIn("not kept", text)
+            self.summary("decrypt", "-r", "--xattrs", *KEY, "-o", f"{top}-back", f"{top}/.")
+            for folder in (f"{top}/d", f"{top}-back/d"):
+                self.assertEqual({name: os.getxattr(self.path(folder), name) for name in wanted}, wanted)
+            # New files in the folder would get the default list; those of the run do not.
+            self.assertEqual(self.attributes(f"{top}-back/d/f2"), {})
+        # An existing folder keeps its own, and -v names what a new one lacks.
+        os.removexattr(self.path("e/d"), "user.origin")
+        self.summary("encrypt", "-r", "-f", "--xattrs", *KEY, "-o", "e", "d")
+        self.assertNotIn("user.origin", os.listxattr(self.path("e/d")))
+        text = self.summary("encrypt", "-r", "-v", *KEY, "-o", "plain", "d")
+        self.assertIn(f"plain/d: not kept: {self.LIST}, {later} and user.origin (--xattrs", text)
+
+    def test_a_folder_that_mirrors_two_has_those_of_none(self):
+        self.make({"x/d/g": b"1"})
+        os.setxattr(self.path("d"), "user.origin", b"one")
+        text = self.summary("encrypt", "-r", "-v", "--xattrs", *KEY, "-o", "e", "d", "x/d")
+        self.assertEqual(self.attributes("e/d"), {})
+        self.assertIn("e/d: not kept: user.origin", text)
+
     def test_a_list_does_not_open_a_file_that_is_replaced(self):
         self.summary("encrypt", "--xattrs", *KEY, "-o", "m", "d/f")
         self.write("out", b"old", 0o600)

@@ -349,6 +349,23 @@ class Files(RekeyCase):
                 self.check_opens(name, b"data", self.yours)
                 self.assertNotEqual(self.read(name), old)
 
+    def test_only_names_that_still_lead_to_the_old_file_are_noted(self):
+        for names, left in ((["hard.paes"], 0), (["hard.paes", "more.paes", "./f.paes"], 0),
+                            (["./f.paes"], 1), (["link.paes", "hard.paes", "./hard.paes"], 1)):
+            with self.subTest(names=names):
+                self.make_mine()
+                for name in ("link.paes", "hard.paes", "more.paes"):
+                    self.path(name).unlink(missing_ok=True)
+                os.symlink("f.paes", self.path("link.paes"))
+                os.link(self.path("f.paes"), self.path("hard.paes"))
+                if "more.paes" in names or ("hard.paes" in names and left):
+                    os.link(self.path("f.paes"), self.path("more.paes"))
+                links = self.path("f.paes").stat().st_nlink
+                text = self.exits(0, "rekey", *self.mine, *self.to_you, "f.paes", *names).stderr.decode()
+                note = f"the file had {links} names (hard links), of which 1 still leads to the old file"
+                self.assertEqual(note in text, left == 1, text)
+                self.assertEqual("hard links" in text, left == 1, text)
+
     def test_file_that_changes_meanwhile_stays_as_it_is(self):
         self.write("other", b"of another program")
         for change, says in (("cp other new; mv new f.paes", "f.paes: it was replaced while"),

@@ -62,6 +62,21 @@ class FilesFrom(SelectionCase):
         self.piped(b"t/a", "encrypt", *KEY, "--files-from", "-", "-o", "out")
         self.assertEqual(list(self.tree("out")), ["t/a.paes"])
 
+    def test_a_key_that_a_list_names_ends_the_run(self):
+        """Also where its path would be refused for itself."""
+        for name in ("../k", "t/../../k"):
+            text = self.piped(f"t/a\n{name}\n".encode(), "encrypt", *KEY, "--files-from", "-", "-o", "out",
+                              status=2)
+            self.assertIn(f"{name}: it is the file of --key-file", text)
+            self.assertFalse(self.path("out").exists())
+
+    def test_what_is_no_list_of_names_is_refused(self):
+        data = b"t/a\n" + b"x" * 100_000
+        text = self.piped(data, "encrypt", *KEY, "--files-from", "-", status=2)
+        self.assertIn("it has an entry of 100000 bytes", text)
+        self.assertLess(len(text), 300)
+        self.assertEqual(len(self.tree("t")), 4)
+
     def test_the_list_is_protected(self):
         self.write("t/list", b"t/a\nt/list\n")
         for more in (["--rm"], ["--rm", "-r", "t"]):
@@ -163,6 +178,18 @@ class DryRun(SelectionCase):
         self.assertEqual(self.foreseen("encrypt", *KEY, "t/a", "t/b", "gone", status=3),
                          ["reads t/b, writes t/b.paes"])
         self.foreseen("encrypt", "--key-file", "t/b", "t/b", status=2)
+
+    def test_it_foresees_folders_in_the_place_of_outputs(self):
+        self.summary("encrypt", *KEY, "-o", "e/t/", "t/a", "t/b")
+        self.make({"e/t/a/in.paes": b"", "back/t/b/in": b"", "file": b""})
+        flags = ["decrypt", "-r", *KEY, "-o", "back", "e/."]
+        self.assertEqual(self.foreseen(*flags, status=3), ["reads e/./t/a/in.paes, writes back/t/a/in"])
+        text = self.summary(*flags, status=3)
+        for name in ("back/t/a", "back/t/b"):
+            self.assertIn(f"{name}: it is a folder", text)
+        self.foreseen("encrypt", *KEY, "-o", "file/sub/", "t/a", "t/b", status=1)
+        self.make({"o/t/sub": b"a file"})
+        self.assertEqual(len(self.foreseen("encrypt", "-r", *KEY, "-o", "o", "t", status=3)), 2)
 
     def test_it_foresees_links_hard_links_and_closed_folders(self):
         os.symlink("a", self.path("t/link"))

@@ -64,7 +64,7 @@ class Probe : public testing::Test {
 
   const TemporaryFolder folder_;
   Leftovers leftovers_;
-  NameProbe probe_{leftovers_};
+  NameProbe probe_{Probing{leftovers_}};
 };
 
 TEST_F(Probe, FindsWhatItsFolderDoes_AndLeavesNothing) {

@@ -29,15 +29,17 @@ struct stat file(ino_t inode, std::int64_t modification, std::int64_t change) {
   return status;
 }
 
-// In the format raw, whose ciphertext is as long as the plaintext; and without a look at the file
-// system of the output.
-bool leaves_out(const struct stat& input, const struct stat& output, Verb verb = Verb::encrypt) {
+// Without a look at the file system of the output. In raw, the ciphertext is as long as the
+// plaintext.
+bool leaves_out(const struct stat& input, const struct stat& output, Verb verb = Verb::encrypt,
+                Format format = Format::raw) {
   Plan plan;
   plan.verb = verb;
-  plan.dry_run = true;
-  plan.format = Format::raw;
+  plan.format = format;
   Leftovers leftovers;
-  return UpdateRule(plan, leftovers).leaves_out(input, output, nullptr, [] { return Place(); });
+  return UpdateRule(plan, {leftovers, false}).leaves_out(input, output, nullptr, [] {
+    return Place();
+  });
 }
 
 bool left_out(std::int64_t output, std::int64_t change = changed, Verb verb = Verb::encrypt) {
@@ -63,6 +65,20 @@ TEST(Update, SizeThatDoesNotFit_IsThatOfAnotherInput) {
     EXPECT_FALSE(leaves_out(input, file(2, modified, changed), verb));
     EXPECT_EQ(leaves_out(input, file(2, modified + 1, changed), verb), verb == Verb::decrypt);
   }
+}
+
+TEST(Update, SizeOfTink_HasAHeaderAndTags) {
+  struct stat input = file(1, modified, changed);
+  struct stat output = file(2, modified, changed);
+  const auto fits = [&](off_t plain, off_t sealed) {
+    input.st_size = plain;
+    output.st_size = sealed;
+    return leaves_out(input, output, Verb::encrypt, Format::tink);
+  };
+  // Of AES-128 and of AES-256, with one segment and with three.
+  for (const off_t more : {40, 56, 72, 88}) EXPECT_TRUE(fits(100'000, 100'000 + more)) << more;
+  for (const off_t more : {-8, 0, 8, 24, 39, 41, 48, 64})
+    EXPECT_FALSE(fits(100, 100 + more)) << more;
 }
 
 TEST(Update, TimeThatTheFileSystemRoundedDown_IsNotOlder) {

@@ -109,7 +109,7 @@ void remove_access_list(int descriptor) noexcept {
 bool has_attributes() noexcept { return true; }
 
 bool is_access_list(const FileAttribute& attribute) noexcept {
-  return attribute.name == access_list;
+  return attribute.name == access_list || attribute.name == "system.posix_acl_default";
 }
 
 bool read_attributes(int descriptor, std::vector<FileAttribute>& attributes) {
