@@ -28,11 +28,15 @@ class PrefixedSource : public Source {
   PrefixedSource(std::vector<std::uint8_t> start, std::unique_ptr<Source> rest)
       : start_(std::move(start)), rest_(std::move(rest)) {}
 
-  std::size_t read(MutableBytes buffer) override {
+  std::size_t read(MutableBytes buffer) override { return read_ready(buffer, buffer.size()).bytes; }
+
+  Ready read_ready(MutableBytes buffer, std::size_t least) override {
     const std::size_t n = std::min(buffer.size(), start_.size() - used_);
     std::copy_n(start_.begin() + static_cast<std::ptrdiff_t>(used_), n, buffer.begin());
     used_ += n;
-    return n == buffer.size() ? n : n + rest_->read(buffer.subspan(n));
+    if (n == buffer.size()) return {.bytes = n, .ended = false};
+    const Ready rest = rest_->read_ready(buffer.subspan(n), least - std::min(least, n));
+    return {.bytes = n + rest.bytes, .ended = rest.ended};
   }
 
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override {

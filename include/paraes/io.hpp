@@ -84,6 +84,15 @@ class PARAES_EXPORT Source {
   // To be called after the last read: throws IoError if the source has changed since it was opened,
   // so that the bytes read may be a mixture of old and new ones. A pipe never changes.
   virtual void check_unchanged() const {}
+
+  struct Ready {
+    std::size_t bytes = 0;
+    bool ended = false;  // there are no more; otherwise there may be some
+  };
+  // As read, but for what should go on while its writer pauses: with `least` bytes or more, returns
+  // once no others have come for some milliseconds. Returns fewer than `least` only at the end.
+  // Sources that do not know whether they would wait fill the buffer.
+  virtual Ready read_ready(MutableBytes buffer, std::size_t least);
 };
 
 // A source that can be read at any offset.
@@ -228,6 +237,7 @@ class PARAES_EXPORT PipeSource : public Source {
   void cancel() noexcept override;
   // Throws only if the source is a file.
   void check_unchanged() const override;
+  Ready read_ready(MutableBytes buffer, std::size_t least) override;
 
  private:
   Descriptor descriptor_;

@@ -27,8 +27,8 @@ inline constexpr std::array<std::string_view, 4> block_mode_names = {"ecb", "cbc
 // follows these rules for its caller.
 //
 //   sizes      Every chunk but the last is a multiple of granule() bytes. The last one has at least
-//              `lookahead` bytes, because padding and ciphertext stealing depend on them. A message
-//              of one chunk may have any size, also zero.
+//              least_last() bytes, because padding and ciphertext stealing may depend on them. A
+//              message of one chunk may have any size, also zero.
 //   alignment  Chunks need none.
 //   errors     InvalidArgument if the mode cannot encrypt a message of this length; IntegrityError
 //              if a ciphertext cannot have this length or its padding is wrong.
@@ -37,8 +37,8 @@ inline constexpr std::array<std::string_view, 4> block_mode_names = {"ecb", "cbc
 //              CTR in both directions: see forks.hpp.
 class PARAES_EXPORT StreamTransform {
  public:
-  static constexpr std::size_t lookahead = 16;
-  static constexpr std::size_t growth = 16;  // maximum number of bytes that finish adds
+  static constexpr std::size_t lookahead = 16;  // the most that least_last() returns
+  static constexpr std::size_t growth = 16;     // maximum number of bytes that finish adds
 
   virtual ~StreamTransform() = default;
 
@@ -55,6 +55,8 @@ class PARAES_EXPORT StreamTransform {
   virtual std::size_t finish(std::uint8_t* data, std::size_t bytes) = 0;
 
   [[nodiscard]] virtual const Cipher& cipher() const noexcept = 0;
+
+  [[nodiscard]] virtual std::size_t least_last() const noexcept { return lookahead; }
 };
 
 struct RawOptions {
@@ -119,7 +121,8 @@ using CopyProgress = std::function<void(std::uint64_t bytes)>;
 //
 // If the stream has several threads and `overlap` is true, up to three threads read a chunk,
 // transform another and write a third at the same time. Each of source, stream, sink and progress
-// is called by one thread at a time, in the order of the chunks; source.cancel() by any. After an
+// is called by one thread at a time, in the order of the chunks; source.cancel() by any. Where a
+// pipe's writer pauses, the granules that are complete go on, but for least_last() bytes. After an
 // exception, the source is cancelled. The times in the result include those of progress, as write.
 PARAES_EXPORT CopyResult copy_stream(Source& source, StreamTransform& stream, Sink& sink,
                                      const CopyProgress& progress = {}, bool overlap = true);

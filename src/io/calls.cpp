@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -47,16 +49,37 @@ std::size_t move_all(std::size_t bytes, int descriptor, short event, std::string
   return done;
 }
 
-// Returns when `descriptor` has data, is at its end, or has an error. Throws when `cancelled`
-// becomes readable.
-void wait_for_data(int descriptor, int cancelled, std::string_view name) {
+// How long a message waits for more bytes than it needs: too short to be noticed, and long enough
+// for a writer that is at work to fill a buffer.
+constexpr int patience_ms = 10;
+
+// Waits up to `milliseconds` (-1: for ever) until `descriptor` has data, is at its end, or has an
+// error: false if it is none of that. Throws when `cancelled` becomes readable.
+bool wait_for_data(int descriptor, int cancelled, int milliseconds, std::string_view name) {
   std::array<pollfd, 2> wait = {{{.fd = descriptor, .events = POLLIN, .revents = 0},
                                  {.fd = cancelled, .events = POLLIN, .revents = 0}}};
-  while (poll(wait.data(), wait.size(), -1) < 0) {
+  while (poll(wait.data(), wait.size(), milliseconds) < 0) {
     if (errno != EINTR) fail("read", name, errno);
   }
   if (wait[1].revents != 0) fail("read", name, ECANCELED);
+  return wait[0].revents != 0;
 }
+
+// How long to wait for bytes that are not needed, and would make a chunk larger.
+class Patience {
+ public:
+  // The milliseconds that are left of it; it begins with the first call.
+  [[nodiscard]] int left() {
+    const auto now = Clock::now();
+    if (!until_) until_ = now + std::chrono::milliseconds(patience_ms);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - now);
+    return std::max(0, static_cast<int>(left.count()));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> until_;
+};
 
 // Calls write(data, n, done) until all of `data` is written.
 template <class Write>
@@ -74,12 +97,30 @@ void fail(std::string_view verb, std::string_view name, int error) {
   throw io_error(name, verb, error);
 }
 
-std::size_t read_full(int descriptor, int cancelled, MutableBytes buffer, std::string_view name) {
-  return move_all(buffer.size(), descriptor, POLLIN, "read", name,
-                  [&](std::size_t done, std::size_t n) {
-                    if (cancelled >= 0) wait_for_data(descriptor, cancelled, name);
-                    return ::read(descriptor, buffer.data() + done, n);
-                  });
+Source::Ready read_ready(int descriptor, int cancelled, MutableBytes buffer, std::size_t least,
+                         std::string_view name) {
+  Patience patience;
+  std::size_t done = 0;
+  while (done < buffer.size()) {
+    if (done < least) {
+      if (cancelled >= 0) wait_for_data(descriptor, cancelled, -1, name);
+    } else if (!wait_for_data(descriptor, cancelled, 0, name) &&
+               !wait_for_data(descriptor, cancelled, patience.left(), name)) {
+      break;
+    }
+    const ssize_t n = ::read(descriptor, buffer.data() + done,
+                             std::min(buffer.size() - done, max_bytes_per_call));
+    if (n == 0) return {.bytes = done, .ended = true};
+    if (n > 0) {
+      done += static_cast<std::size_t>(n);
+    } else if (errno == EAGAIN) {
+      // Another process has made it non-blocking, and perhaps read what was there.
+      wait_for_data(descriptor, cancelled, done < least ? -1 : 0, name);
+    } else if (errno != EINTR) {
+      fail("read", name, errno);
+    }
+  }
+  return {.bytes = done, .ended = false};
 }
 
 std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buffer,

@@ -13,9 +13,11 @@ namespace paraes::calls {
 // Throws io_error(name, verb, error).
 [[noreturn]] void fail(std::string_view verb, std::string_view name, int error);
 
-// Fills `buffer` unless the input ends before; returns the number of bytes read. If the descriptor
-// `cancelled` (-1: none) becomes readable while it waits, throws IoError with ECANCELED.
-std::size_t read_full(int descriptor, int cancelled, MutableBytes buffer, std::string_view name);
+// Fills `buffer` unless the input ends before, or, with `least` bytes or more, no others come for
+// 10 ms in all. If the descriptor `cancelled` (-1: none) becomes readable while it waits, throws
+// IoError with ECANCELED.
+Source::Ready read_ready(int descriptor, int cancelled, MutableBytes buffer, std::size_t least,
+                         std::string_view name);
 std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buffer,
                          std::string_view name);
 

@@ -30,6 +30,11 @@ void expect_all_reads(const Descriptor& descriptor, std::uint64_t bytes) {
 
 }  // namespace
 
+Source::Ready Source::read_ready(MutableBytes buffer, std::size_t /*least*/) {
+  const std::size_t n = read(buffer);
+  return {.bytes = n, .ended = n < buffer.size()};
+}
+
 FileSource::FileSource(const std::string& path) : FileSource(open(path)) {}
 
 FileSource::FileSource(Descriptor descriptor, std::string name)
@@ -90,9 +95,13 @@ void PipeSource::cancel() noexcept {
 }
 
 std::size_t PipeSource::read(MutableBytes buffer) {
-  const std::size_t n = calls::read_full(descriptor_.get(), cancelled_.get(), buffer, name_);
-  if (remaining_) *remaining_ -= std::min<std::uint64_t>(*remaining_, n);
-  return n;
+  return read_ready(buffer, buffer.size()).bytes;
+}
+
+Source::Ready PipeSource::read_ready(MutableBytes buffer, std::size_t least) {
+  const Ready ready = calls::read_ready(descriptor_.get(), cancelled_.get(), buffer, least, name_);
+  if (remaining_) *remaining_ -= std::min<std::uint64_t>(*remaining_, ready.bytes);
+  return ready;
 }
 
 namespace {

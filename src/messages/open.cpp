@@ -28,7 +28,7 @@ class Open final : public detail::ChunkStages {
         per_chunk_(pipeline_.segments_per_chunk()),
         source_(source),
         file_(dynamic_cast<PositionalSource*>(&source)),
-        pipe_(source, segment_tag_bytes),
+        pipe_(source, layout_, Direction::decrypt, per_chunk_),
         sink_(sink),
         file_sink_(dynamic_cast<PositionalSink*>(sink)) {
     if (options.salvage != nullptr) salvage_.emplace(*options.salvage);
@@ -132,15 +132,10 @@ class Open final : public detail::ChunkStages {
 
   bool read(Chunk& chunk, WorkerBuffers& buffers) override {
     if (file_ != nullptr) return read_file(chunk, buffers);
-    chunk.first = chunk.index * per_chunk_;
-    const std::uint64_t begin = layout_.sealed_offset(chunk.first);
-    const auto full =
-        static_cast<std::size_t>(layout_.sealed_offset(chunk.first + per_chunk_) - begin);
-    bool ended = false;
-    chunk.in = pipe_.read(buffers, full, ended);
-    chunk.segments = per_chunk_;
-    const bool too_many = !ended && chunk.first + per_chunk_ >= layout_.max_segments;
+    const bool ended = pipe_.read(buffers, chunk);
+    const bool too_many = !ended && chunk.first + chunk.segments >= layout_.max_segments;
     if (!ended && !too_many) return true;
+    const std::uint64_t begin = layout_.sealed_offset(chunk.first);
     sealed_bytes_ = begin + chunk.in.size();
     try {
       if (too_many) throw_too_many();

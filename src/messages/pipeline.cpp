@@ -229,21 +229,49 @@ MutableBytes WorkerBuffers::out_at(std::uint64_t offset, std::size_t bytes) {
   return out_.take(static_cast<std::size_t>(offset % page_bytes), bytes);
 }
 
-Bytes PipeReader::read(WorkerBuffers& buffers, std::size_t most, bool& ended) {
-  const std::size_t wanted = most + least_segment_;
-  MutableBytes buffer = buffers.in(std::min(wanted, first_bytes));
-  std::size_t held = std::exchange(ahead_bytes_, 0);
-  std::copy_n(ahead_.begin(), held, buffer.begin());
+PipeReader::PipeReader(Source& source, const SegmentLayout& layout, Direction direction,
+                       std::uint64_t per_chunk)
+    : source_(source),
+      layout_(layout),
+      seals_(direction == Direction::encrypt),
+      per_chunk_(per_chunk),
+      following_(layout.last == SegmentLayout::Last::shorter ? 0
+                 : seals_                                    ? 1
+                                                             : std::size_t{segment_tag_bytes}) {}
+
+std::size_t PipeReader::bytes_of(std::uint64_t segments) const noexcept {
+  const std::uint64_t end = next_ + segments;
+  return static_cast<std::size_t>(seals_
+                                      ? layout_.plain_offset(end) - layout_.plain_offset(next_)
+                                      : layout_.sealed_offset(end) - layout_.sealed_offset(next_));
+}
+
+bool PipeReader::read(WorkerBuffers& buffers, Chunk& chunk) {
+  const std::size_t least = bytes_of(1) + following_;
+  const std::size_t wanted = bytes_of(per_chunk_) + following_;
+  MutableBytes buffer = buffers.in(std::min(wanted, std::max(first_bytes, ahead_.size())));
+  std::size_t held = ahead_.size();
+  std::copy(ahead_.begin(), ahead_.end(), buffer.begin());
+  Source::Ready ready;
   for (;;) {
-    held += source_.read(buffer.subspan(held));
-    if (held < buffer.size() || held == wanted) break;
+    const std::size_t missing = least - std::min(least, held);
+    const MutableBytes rest = buffer.subspan(held);
+    ready = source_.read_ready(rest, std::min(missing, rest.size()));
+    held += ready.bytes;
+    if (ready.ended || held < buffer.size() || held == wanted) break;
     buffer = buffers.in(std::min(wanted, 2 * buffer.size()), held);
   }
-  ended = held < wanted;
-  if (ended) return buffer.first(held);
-  ahead_bytes_ = least_segment_;
-  std::copy_n(buffer.begin() + static_cast<std::ptrdiff_t>(most), least_segment_, ahead_.begin());
-  return buffer.first(most);
+  chunk.first = next_;
+  chunk.in = buffer.first(held);
+  if (ready.ended || held < least) return true;
+  // Segments that are known not to be the last one.
+  chunk.segments = 1 + (held - least) / (bytes_of(2) - bytes_of(1));
+  const std::size_t whole = bytes_of(chunk.segments);
+  ahead_.assign(buffer.begin() + static_cast<std::ptrdiff_t>(whole),
+                buffer.begin() + static_cast<std::ptrdiff_t>(held));
+  chunk.in = buffer.first(whole);
+  next_ += chunk.segments;
+  return false;
 }
 
 }  // namespace paraes::detail

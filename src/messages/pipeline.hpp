@@ -169,23 +169,31 @@ class Pipeline final : private WorkerStages {
   std::uint64_t done_ = 0;
 };
 
-// Reads chunks of a pipe in order, and some bytes ahead, to recognise the last chunk.
+// Reads the chunks of a pipe in order. A chunk has fewer segments than a full one where the writer
+// pauses: then all segments that are complete go on.
 class PipeReader {
  public:
-  // least_segment: how many bytes show that another segment follows. 1 of a plaintext, and
-  // segment_tag_bytes of sealed segments.
-  PipeReader(Source& source, std::size_t least_segment)
-      : source_(source), least_segment_(least_segment) {}
+  // `direction`: what is done with the segments. Keeps a reference to the source.
+  PipeReader(Source& source, const SegmentLayout& layout, Direction direction,
+             std::uint64_t per_chunk);
 
-  // Reads to buffers.in(), and returns `most` bytes. If no segment follows these, sets `ended`, and
-  // returns all that are left: up to most + least_segment - 1 bytes.
-  [[nodiscard]] Bytes read(WorkerBuffers& buffers, std::size_t most, bool& ended);
+  // Reads the next chunk to buffers.in(), and sets its first segment, their number and its input.
+  // True if no segment follows: then the input is all that is left, whose segments the caller has
+  // to count.
+  [[nodiscard]] bool read(WorkerBuffers& buffers, Chunk& chunk);
 
  private:
+  // Of `segments` segments from the next one on, as they are in the pipe.
+  [[nodiscard]] std::size_t bytes_of(std::uint64_t segments) const noexcept;
+
   Source& source_;
-  const std::size_t least_segment_;
-  std::array<std::uint8_t, segment_tag_bytes> ahead_{};
-  std::size_t ahead_bytes_ = 0;
+  const SegmentLayout layout_;
+  const bool seals_;
+  const std::uint64_t per_chunk_;
+  // How many bytes after a full segment show that it is not the last one.
+  const std::size_t following_;
+  std::uint64_t next_ = 0;           // segment
+  std::vector<std::uint8_t> ahead_;  // that were read, and belong to the next chunk
 };
 
 }  // namespace paraes::detail

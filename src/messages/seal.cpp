@@ -24,7 +24,7 @@ class Seal final : public detail::ChunkStages {
         per_chunk_(pipeline_.segments_per_chunk()),
         source_(source),
         file_(dynamic_cast<PositionalSource*>(&source)),
-        pipe_(source, 1),
+        pipe_(source, layout_, Direction::encrypt, per_chunk_),
         sink_(sink),
         file_sink_(dynamic_cast<PositionalSink*>(&sink)) {}
 
@@ -55,33 +55,30 @@ class Seal final : public detail::ChunkStages {
 
  private:
   bool read(Chunk& chunk, WorkerBuffers& buffers) override {
-    chunk.index += chunks_.begin;
-    chunk.first = chunk.index * per_chunk_;
-    const std::uint64_t begin = layout_.plain_offset(chunk.first);
-    const auto full =
-        static_cast<std::size_t>(layout_.plain_offset(chunk.first + per_chunk_) - begin);
-    if (file_ != nullptr) {
-      if (chunk.index >= chunks_.end) return false;
-      chunk.segments = std::min(per_chunk_, segments_ - chunk.first);
-      chunk.last = chunk.first + chunk.segments == segments_;
-      const MutableBytes in = buffers.in_at(
-          start_ + begin, chunk.last ? static_cast<std::size_t>(bytes_ - begin) : full);
-      read_exactly(*file_, start_ + begin, in);
-      chunk.in = in;
-      return true;
-    }
-    chunk.in = pipe_.read(buffers, full, chunk.last);
-    const std::size_t n = chunk.in.size();
+    if (file_ != nullptr) return read_file(chunk, buffers);
+    chunk.last = pipe_.read(buffers, chunk);
+    const std::uint64_t end = layout_.plain_offset(chunk.first) + chunk.in.size();
     if (chunk.last) {
-      bytes_ = begin + n;
+      bytes_ = end;
       segments_ = layout_.segments_of(bytes_);
       chunk.segments = segments_ - chunk.first;
-    } else {
-      chunk.segments = per_chunk_;
-      if (chunk.first + chunk.segments >= layout_.max_segments) {
-        static_cast<void>(layout_.segments_of(begin + n + layout_.segment_bytes));
-      }
+    } else if (chunk.first + chunk.segments >= layout_.max_segments) {
+      static_cast<void>(layout_.segments_of(end + layout_.segment_bytes));
     }
+    return true;
+  }
+
+  bool read_file(Chunk& chunk, WorkerBuffers& buffers) {
+    chunk.index += chunks_.begin;
+    if (chunk.index >= chunks_.end) return false;
+    chunk.first = chunk.index * per_chunk_;
+    chunk.segments = std::min(per_chunk_, segments_ - chunk.first);
+    chunk.last = chunk.first + chunk.segments == segments_;
+    const std::uint64_t begin = layout_.plain_offset(chunk.first);
+    const std::uint64_t end = chunk.last ? bytes_ : layout_.plain_offset(chunk.first + per_chunk_);
+    const MutableBytes in = buffers.in_at(start_ + begin, static_cast<std::size_t>(end - begin));
+    read_exactly(*file_, start_ + begin, in);
+    chunk.in = in;
     return true;
   }
 

@@ -1,7 +1,6 @@
 // Source → stream → sink, chunk by chunk.
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -19,11 +18,10 @@ namespace {
 constexpr std::uint64_t max_workers = 3;
 // A worker for less of a file costs more than the overlap saves.
 constexpr std::uint64_t min_overlapping_bytes = std::uint64_t{1} << 20;
-constexpr std::size_t ahead = StreamTransform::lookahead;
 
 // Room for what is read ahead and for growth, so that buffers are whole pages and a power of two.
 constexpr std::uint64_t room_bytes = 4096;
-static_assert(ahead + StreamTransform::growth <= room_bytes);
+static_assert(StreamTransform::lookahead + StreamTransform::growth <= room_bytes);
 // The largest buffer of a chunk for one thread: about what a second-level cache holds from the read
 // to the write.
 constexpr std::uint64_t thread_buffer_bytes = std::uint64_t{1} << 20;
@@ -75,6 +73,8 @@ class StreamCopy final : private WorkerStages {
         progress_(progress),
         threads_(stream.cipher().threads()),
         on_device_(stream.cipher().device() != "cpu"),
+        granule_(stream.granule()),
+        least_last_(stream.least_last()),
         overlaps_(overlap && threads_ != 1) {}
 
   CopyResult run() {
@@ -112,9 +112,8 @@ class StreamCopy final : private WorkerStages {
       const std::uint64_t needed = std::min(*input_bytes / chunks, buffer) + room_bytes + 1;
       buffer = std::min(buffer, (needed + buffer_step - 1) / buffer_step * buffer_step);
     }
-    const std::size_t granule = stream_.granule();
-    const auto granules = static_cast<std::size_t>(buffer - room_bytes) / granule;
-    return std::max<std::size_t>(granules, 1) * granule;
+    const auto granules = static_cast<std::size_t>(buffer - room_bytes) / granule_;
+    return std::max<std::size_t>(granules, 1) * granule_;
   }
 
   [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> input_bytes) const {
@@ -126,7 +125,7 @@ class StreamCopy final : private WorkerStages {
 
   // Of a full chunk and what follows it.
   [[nodiscard]] std::size_t capacity() const noexcept {
-    return chunk_ + ahead + StreamTransform::growth;
+    return chunk_ + least_last_ + StreamTransform::growth;
   }
 
   Next read(unsigned index, std::uint64_t number) override {
@@ -134,20 +133,24 @@ class StreamCopy final : private WorkerStages {
     // A message of one chunk costs no huge page.
     const MutableBytes buffer =
         number == 0 ? worker.buffer.take_own(0, capacity()) : worker.buffer.take(0, capacity());
-    std::copy_n(ahead_.begin(), held_, buffer.begin());
-    const std::size_t missing = chunk_ + ahead - held_;
-    const std::size_t got = source_.read(buffer.subspan(held_, missing));
-    bytes_in_ += got;
+    std::copy(ahead_.begin(), ahead_.end(), buffer.begin());
+    const std::size_t least = granule_ + least_last_ - ahead_.size();
+    const std::size_t most = chunk_ + least_last_ - ahead_.size();
+    const Source::Ready ready = source_.read_ready(buffer.subspan(ahead_.size(), most), least);
+    const std::size_t held = ahead_.size() + ready.bytes;
+    bytes_in_ += ready.bytes;
     worker.bytes_in = bytes_in_;
-    worker.last = got < missing;
+    worker.last = ready.ended;
     if (worker.last) {
       source_.check_unchanged();
-      worker.data = buffer.first(held_ + got);
+      worker.data = buffer.first(held);
       return Next::last_chunk;
     }
-    worker.data = buffer.first(chunk_);
-    held_ = ahead;
-    std::copy_n(buffer.begin() + static_cast<std::ptrdiff_t>(chunk_), ahead, ahead_.begin());
+    // What cannot be a part of the end. Where the writer pauses, it is less than a full chunk.
+    const std::size_t whole = (held - least_last_) / granule_ * granule_;
+    worker.data = buffer.first(whole);
+    ahead_.assign(buffer.begin() + static_cast<std::ptrdiff_t>(whole),
+                  buffer.begin() + static_cast<std::ptrdiff_t>(held));
     return Next::chunk;
   }
 
@@ -181,14 +184,15 @@ class StreamCopy final : private WorkerStages {
   const CopyProgress& progress_;
   const int threads_;
   const bool on_device_;
+  const std::size_t granule_;
+  const std::size_t least_last_;
   const bool overlaps_;
   std::size_t chunk_ = 0;
   bool is_small_ = false;  // so that no other thread is worth its start
   FreshPages pages_;
   std::vector<std::unique_ptr<Worker>> workers_;
   // Of the last read, for the next one: what it read ahead.
-  std::array<std::uint8_t, ahead> ahead_{};
-  std::size_t held_ = 0;
+  std::vector<std::uint8_t> ahead_;
   std::uint64_t bytes_in_ = 0;
   StageTimes times_;
   RecentTimes recent_;

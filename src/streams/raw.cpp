@@ -56,6 +56,10 @@ class BlockStream final : public StreamTransform {
         mode_(std::move(mode)) {}
 
   [[nodiscard]] std::size_t granule() const noexcept override { return block_bytes; }
+  // To decrypt without the last block's padding, one has to know which block is the last.
+  [[nodiscard]] std::size_t least_last() const noexcept override {
+    return padding_ && direction_ == Direction::decrypt ? block_bytes : 0;
+  }
 
   void check_length(std::uint64_t bytes) const override {
     if (padding_ && direction_ == Direction::encrypt) return;
@@ -110,6 +114,7 @@ class CtrStream final : public StreamTransform {
   explicit CtrStream(Ctr mode) : mode_(std::move(mode)) {}
 
   [[nodiscard]] std::size_t granule() const noexcept override { return 1; }
+  [[nodiscard]] std::size_t least_last() const noexcept override { return 0; }
   void check_length(std::uint64_t) const override {}
   void update(MutableBytes chunk) override { mode_.process(chunk, chunk); }
 

@@ -10,7 +10,7 @@ import time
 import unittest
 import unittest.mock
 
-from support import KEYS, Case, pattern, restore_signals
+from support import DEADLINE, KEYS, Case, pattern, restore_signals
 
 KEY = ["-k", "k"]
 # What is not authenticated goes through another part of the program.
@@ -139,3 +139,82 @@ class Pipes(Case):
         self.assertGreater(len(done.stdout), len(self.data) // 2 - 65536)
         self.assertLess(len(done.stdout), len(self.data) // 2 + 65536)
         self.assertEqual(done.stdout, self.data[:len(done.stdout)])
+
+
+class Trickles(Case):
+    """A writer that pauses: what is complete goes on."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.write("p", b"secret")
+        self.data = pattern(100_000)
+
+    def after_pause(self, verb, flags, data, more, expected):
+        """The output of a run that gets `data`, then `more` once `expected` bytes have come out."""
+        run = self.start(verb, "-q", *flags, stdin=-1, stdout=-1)
+        run.stdin.write(data)
+        run.stdin.flush()
+        got = b""
+        end = time.monotonic() + DEADLINE
+        while len(got) < expected:
+            ready, _, _ = select.select([run.stdout], [], [], end - time.monotonic())
+            self.assertTrue(ready, f"{verb} {flags}: {len(got)} of {expected} bytes came")
+            got += os.read(run.stdout.fileno(), 1 << 20)
+        text, errors = run.communicate(more)
+        self.assertEqual(run.returncode, 0, errors)
+        return got + text
+
+    def check(self, flags, sealed_by, opened_by, cut):
+        """sealed_by: how many bytes the sealed data has at least. cut, opened_by: after how many bytes
+        of that its writer pauses, and how many bytes of plaintext then come."""
+        with self.subTest(flags=flags):
+            sealed = self.after_pause("encrypt", flags, self.data, b"", sealed_by)
+            self.assertEqual(self.ok("decrypt", "-q", *flags, stdin=sealed), self.data)
+            sealed = self.after_pause("encrypt", flags, self.data[:-7], self.data[-7:], sealed_by)
+            self.assertEqual(self.ok("decrypt", "-q", *flags, stdin=sealed), self.data)
+            text = self.after_pause("decrypt", flags, sealed[:cut], sealed[cut:], opened_by)
+            self.assertEqual(text, self.data)
+
+    def test_complete_segments_go_on(self):
+        segment, six = 16384 + 16, 6 * 16384
+        # A last segment is shorter, so that one of 16 KiB is complete.
+        for flags in KEY, ["--format", "c2sp", *KEY], ["--passphrase-file", "p"]:
+            self.check(flags, 6 * segment, six, six - len(self.data) - 16)
+        self.data = self.data[:six]
+        sealed = self.after_pause("encrypt", KEY, self.data, b"", 6 * segment)
+        self.assertEqual(self.ok("decrypt", "-q", *KEY, stdin=sealed), self.data)
+
+    def test_tink_keeps_what_may_be_the_last_segment(self):
+        flags = ["--format", "tink", "--segment-size", "4KiB", *KEY]
+        # Each holds 4,080 bytes, the first 40 fewer.
+        self.check(flags, 24 * 4096, 23 * 4080 - 40, 24 * 4096 + 16)
+        self.data = self.data[:24 * 4080 - 40]
+        self.check(flags, 23 * 4096, 22 * 4080 - 40, 23 * 4096 + 16)
+
+    def test_complete_blocks_go_on(self):
+        raw = ["--format", "raw", "-k", "k", "--mode"]
+        iv = ["--iv-hex", "00" * 16]
+        for flags, sealed, opened, cut in (
+                ([*raw, "ctr", *iv], 99_993, 50_001, 50_001),
+                ([*raw, "cbc", *iv], 99_984, 50_000 - 16, 50_000),
+                ([*raw, "ecb"], 99_984, 50_000 - 16, 50_001),
+                ([*raw, "xts", "--unit", "4KiB"], 24 * 4096, 12 * 4096, 12 * 4096 + 16),
+                (OPENSSL, 16 + 99_984, 50_000 - 16, 16 + 50_000)):
+            self.check(flags, sealed, opened, cut)
+        self.data = self.data[:96_000]
+        self.check([*raw, "cbc", *iv, "--nopad"], 95_984, 48_000, 48_000)
+
+    def test_a_log_that_is_encrypted_live_can_be_read_live(self):
+        encrypts = self.start("encrypt", "-q", *KEY, stdin=-1, stdout=-1)
+        decrypts = self.start("decrypt", "-q", *KEY, stdin=encrypts.stdout, stdout=-1)
+        encrypts.stdout.close()
+        for _ in range(5):
+            encrypts.stdin.write(self.data[:16384])
+            encrypts.stdin.flush()
+            self.assertEqual(decrypts.stdout.read(16384), self.data[:16384])
+        encrypts.stdin.close()
+        self.assertEqual(decrypts.stdout.read(), b"")
+        self.assertEqual((encrypts.wait(), decrypts.wait()), (0, 0))
+        for run in encrypts, decrypts:
+            run.stderr.close()
