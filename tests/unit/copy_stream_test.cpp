@@ -435,7 +435,7 @@ TEST(CopyStream, SinkThatTakesPages_GetsThemAfterTheFirstChunk) {
     EXPECT_FALSE(had) << sink.pages << " of " << chunks;
     if (!had) break;
   }
-  OrderedSource source(support::pattern(chunk));
+  OrderedSource source(support::pattern(chunk - 1));  // which is seen to end in its chunk
   PageSink sink;
   static_cast<void>(copy_stream(source, *ctr(2), sink));
   EXPECT_EQ(sink.pages, 0U);
