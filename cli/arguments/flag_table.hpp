@@ -26,12 +26,14 @@ using Verbs = unsigned;
 
 // Where the value of a flag goes. The type of that member says how the value is read.
 template <class O>
-using Member = std::variant<
-    bool O::*, int O::*, unsigned O::*, std::uint64_t O::*, Transfer O::*, KeyExpansion O::*,
-    Sparse O::*, std::vector<std::string> O::*, std::vector<std::uint8_t> O::*,
-    std::optional<int> O::*, std::optional<std::uint64_t> O::*, std::optional<std::string> O::*,
-    std::optional<std::vector<std::uint8_t>> O::*, std::optional<Format> O::*,
-    std::optional<BlockMode> O::*, std::optional<TinkHash> O::*, std::optional<KeyEncoding> O::*>;
+using Member =
+    std::variant<bool O::*, int O::*, unsigned O::*, std::uint64_t O::*, Transfer O::*,
+                 KeyExpansion O::*, Sparse O::*, SaltedKdf O::*, Digest O::*,
+                 std::vector<std::string> O::*, std::vector<std::uint8_t> O::*,
+                 std::optional<int> O::*, std::optional<std::uint64_t> O::*,
+                 std::optional<std::string> O::*, std::optional<std::vector<std::uint8_t>> O::*,
+                 std::optional<Format> O::*, std::optional<BlockMode> O::*,
+                 std::optional<TinkHash> O::*, std::optional<KeyEncoding> O::*>;
 
 // `Target`: a pointer to a member, or any of those to members of some options.
 template <class Target>

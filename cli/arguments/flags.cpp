@@ -38,6 +38,7 @@ using Facts = FlagFacts;
 
 bool is_raw(const O&, const Facts& facts) { return facts.format == Format::raw; }
 bool is_openssl(const O&, const Facts& facts) { return facts.format == Format::openssl; }
+bool is_pbkdf2(const O& options, const Facts&) { return options.salted_kdf == SaltedKdf::pbkdf2; }
 bool is_paraes(const O&, const Facts& facts) { return facts.format == Format::paraes; }
 bool is_tink(const O&, const Facts& facts) { return facts.format == Format::tink; }
 bool has_mode(const O& options, const Facts& facts) {
@@ -238,6 +239,14 @@ constexpr Flag<O> crypt_flags[] = {
            rule(has_unit_in_range, "{flag}: a data unit has 16 bytes to 16 MiB")),
     row<O>("--iter", "Format", number(&O::iterations, 1, 0x7fffffff),
            use(pipes, "openssl: iterations of PBKDF2 (default 10000)."),
+           rule(is_openssl, with_openssl), rule(is_pbkdf2, "{flag} goes with --kdf pbkdf2")),
+    row<O>("--kdf", "Format", choice(&O::salted_kdf),
+           use(pipes,
+               "openssl: how the passphrase becomes a key; evp, which is weak, for files that were "
+               "made without -pbkdf2 (default pbkdf2)."),
+           rule(is_openssl, with_openssl)),
+    row<O>("--digest", "Format", choice(&O::digest),
+           use(pipes, "openssl: hash of the key derivation, -md of openssl (default sha256)."),
            rule(is_openssl, with_openssl)),
     row<O>("-r,--recursive", "Input", on(&O::recursive),
            use(encrypt, "Process folders, with all files in them except *.paes."),

@@ -40,6 +40,8 @@ struct Settings {
   bool no_padding = false;
   std::uint64_t unit_bytes = 4096;
   std::uint64_t iterations = 10000;
+  SaltedKdf salted_kdf = SaltedKdf::pbkdf2;
+  Digest digest = Digest::sha256;
 
   // paraes, c2sp and tink
   std::vector<std::uint8_t> context;

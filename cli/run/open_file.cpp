@@ -23,10 +23,26 @@
 namespace paraes::cli {
 namespace {
 
-SaltedHeader read_salted_header(Source& source) {
+// Replaces a source of base64 by one of the bytes.
+SaltedHeader read_salted_header(std::unique_ptr<Source>& source) {
   std::array<std::uint8_t, SaltedHeader::bytes> start{};
-  const std::size_t n = source.read(start);
+  std::size_t n = source->read(start);
+  if (looks_salted_in_base64(Bytes(start).first(n))) {
+    source = std::make_unique<Base64Source>(Bytes(start).first(n), std::move(source));
+    n = source->read(start);
+  }
   return SaltedHeader::parse(Bytes(start).first(n));
+}
+
+// Says that whoever has the data can try passphrases fast.
+void warn_of_derivation(const Plan& plan) {
+  if (plan.salted_kdf == SaltedKdf::evp) {
+    say("note: --kdf evp is weak: one hash makes the key, so that passphrases can be guessed "
+        "fast; it is for files of old programs");
+  } else if (plan.digest == Digest::md5 || plan.digest == Digest::sha1) {
+    say(fmt::format("note: --digest {} is weak; it is for files of old programs",
+                    digest_names.at(static_cast<std::size_t>(plan.digest))));
+  }
 }
 
 // Prints the warnings about leaky kernels and unauthenticated formats, and with -v what runs.
@@ -40,6 +56,7 @@ void say_what_runs(const Plan& plan, const std::string& name, const Cipher& ciph
   }
   if (plan.format == Format::openssl) {
     say("note: --format openssl is not authenticated: changes to the data go unnoticed");
+    warn_of_derivation(plan);
   }
   if (!plan.reporting.verbose) return;
   const std::string variant =
@@ -75,7 +92,9 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
       outcome_(outcome),
       input_(open_input(job.input,
                         {.permissions = run.plan.verb != Verb::verify,
-                         .attributes = run.plan.looks_at_attributes()},
+                         .attributes = run.plan.looks_at_attributes(),
+                         // On another host, the name would be that of another device.
+                         .seeks_in_devices = !run.plan.output.launched},
                         run.plan.verb == Verb::rekey || run.plan.dry_run ? Waits::no : Waits::yes)),
       version_(input_.status) {
   run.files.check_input(input_.status, input_name(job.input.shown));
@@ -125,7 +144,7 @@ std::unique_ptr<StreamTransform> OpenFile::make_stream(std::optional<SaltedHeade
     new_header = SaltedHeader::random();
     stream = run_.messages.salted(*new_header);
   } else {
-    stream = run_.messages.salted(read_salted_header(*input_.source));
+    stream = run_.messages.salted(read_salted_header(input_.source));
   }
   key_expansion_ = nanoseconds_since(start);
   std::call_once(run_.what_runs, [&] {

@@ -89,7 +89,7 @@ Rekeyed transfer(OpenFile& file, FileSource& source) {
 void rekey_file(OpenFile& file, bool is_repeated) {
   const std::string& shown = file.job().input.shown;
   auto* const source = dynamic_cast<FileSource*>(file.input().source.get());
-  if (source == nullptr) {
+  if (source == nullptr || !file.input().is_regular()) {
     throw InvalidArgument(
         fmt::format("{}: it is not a regular file, and rekey replaces files", shown));
   }

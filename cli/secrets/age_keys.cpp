@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
@@ -11,6 +15,28 @@
 #include "paraes/kdf.hpp"
 
 namespace paraes::cli {
+namespace {
+
+// Calls work(). Errors about one of the files begin with the flag that names it, too.
+template <class Work>
+void naming_flag(const std::string& flag, const std::vector<std::string>& files, const Work& work) {
+  const auto is_about_one = [&](const Error& error) {
+    return std::any_of(files.begin(), files.end(), [&](const std::string& file) {
+      return std::string_view(error.what()).starts_with(file + ": ");
+    });
+  };
+  try {
+    work();
+  } catch (const IoError& error) {
+    if (!is_about_one(error)) throw;
+    throw IoError(fmt::format("{} {}", flag, error.what()), error.code(), error.path());
+  } catch (const InvalidArgument& error) {
+    if (!is_about_one(error)) throw;
+    throw InvalidArgument(fmt::format("{} {}", flag, error.what()));
+  }
+}
+
+}  // namespace
 
 AgeProgram AgeKeys::program() const {
   AgeProgram program;
@@ -31,8 +57,11 @@ const AgeKeys::RunKey& AgeKeys::of_new_messages() {
       RunKey made;
       made.key = SecretBytes(run_key_bytes);
       random_bytes(made.key.span());
-      made.age_file = encrypt_with_age(program(), made.key.span(),
-                                       {.keys = keys_.recipients, .files = keys_.recipients_files});
+      naming_flag(keys_.flag("recipients-file"), keys_.recipients_files, [&] {
+        made.age_file =
+            encrypt_with_age(program(), made.key.span(),
+                             {.keys = keys_.recipients, .files = keys_.recipients_files});
+      });
       new_ = std::move(made);
     } catch (const Error&) {
       new_error_ = std::current_exception();
@@ -44,7 +73,8 @@ const AgeKeys::RunKey& AgeKeys::of_new_messages() {
 
 void AgeKeys::load_identities() {
   if (identities_) return;
-  identities_.emplace(keys_.identities);
+  naming_flag(keys_.flag("identity"), keys_.identities,
+              [&] { identities_.emplace(keys_.identities); });
   identities_->add_to(known_, keys_.flag("identity"));
 }
 

@@ -47,7 +47,7 @@ KeyFile read_contents(const SecretSources& sources, std::size_t most,
     file.name = sources.flag("key-command");
     file.contents = output_of_command(*sources.key_command, file.name, "key", most, reading);
   } else {
-    file.name = input_name(*sources.key_file);
+    file.name = fmt::format("{} {}", sources.flag("key-file"), input_name(*sources.key_file));
     file.contents = read_key_file(*sources.key_file, file.name, most);
   }
   return file;

@@ -1,5 +1,7 @@
 #include "cli/secrets/message_factory.hpp"
 
+#include "cli/secrets/foreign.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -271,6 +273,9 @@ Message::Parts MessageFactory::open_parts(std::unique_ptr<Source>& source) {
 std::vector<std::uint8_t> MessageFactory::read_header(Source& source) const {
   std::vector<std::uint8_t> header = read_paraes_header(source);
   if (plan_.format_named || looks_like_paraes(header)) return header;
+  if (const std::string foreign = foreign_file(header); !foreign.empty()) {
+    throw InvalidArgument(fmt::format("the input looks like {}", foreign));
+  }
   if (plan_.verb == Verb::rekey) {
     throw InvalidArgument(
         "the input does not begin like a paraes message, and rekey takes no other format");
@@ -278,10 +283,11 @@ std::vector<std::uint8_t> MessageFactory::read_header(Source& source) const {
   // Suggests the format that the file seems to have, but does not use it: an attacker who can
   // replace a file must not be able to choose an unauthenticated format.
   const bool verifies = plan_.verb == Verb::verify;
-  if (looks_salted(header)) {
+  if (looks_salted(header) || looks_salted_in_base64(header)) {
     throw InvalidArgument(fmt::format(
-        "the input begins with \"Salted__\", as `openssl enc` writes it; that format is not "
+        "the input begins with \"Salted__\"{}, as `openssl enc` writes it; that format is not "
         "authenticated, so {}",
+        looks_salted(header) ? "" : " in base64",
         verifies ? "there is nothing to verify" : "it must be named: --format openssl"));
   }
   throw InvalidArgument(fmt::format(
@@ -366,6 +372,8 @@ std::unique_ptr<StreamTransform> MessageFactory::salted(const SaltedHeader& head
   salted.mode = plan_.mode;
   if (plan_.key_bits != 0) salted.key_bits = plan_.key_bits;
   salted.iterations = plan_.iterations;
+  salted.kdf = plan_.salted_kdf;
+  salted.digest = plan_.digest;
   salted.execution = plan_.execution;
   const SecretBytes& secret = passphrase();
   const Progress::KeyActivity activity(Progress::KeyStep::deriving);

@@ -90,8 +90,8 @@ Raw read_all(Source& source, std::string name) {
   return {.name = std::move(name), .text = std::move(text)};
 }
 
-Raw from_file(const std::string& path) {
-  const std::string name = input_name(path);
+Raw from_file(const std::string& path, const std::string& flag) {
+  const std::string name = fmt::format("{} {}", flag, input_name(path));
   return read_all(*open_secret(path, name).source, name);
 }
 
@@ -177,7 +177,9 @@ Raw from_terminal(const SecretSources& sources) {
 }
 
 Raw load(const SecretSources& sources, const SecretReading& reading) {
-  if (sources.passphrase_file) return from_file(*sources.passphrase_file);
+  if (sources.passphrase_file) {
+    return from_file(*sources.passphrase_file, sources.flag("passphrase-file"));
+  }
   if (sources.passphrase_fd) {
     return from_descriptor(*sources.passphrase_fd, sources.flag("passphrase-fd"));
   }

@@ -19,7 +19,7 @@ namespace paraes::cli {
 
 namespace {
 
-// `may_seek`: a regular file gets a source that reads at any offset.
+// `may_seek`: a file gets a source that reads at any offset.
 Input make_input(Descriptor descriptor, std::string_view name, bool may_seek,
                  const InputOptions& options) {
   Input input;
@@ -34,9 +34,8 @@ Input make_input(Descriptor descriptor, std::string_view name, bool may_seek,
   if (options.attributes && input.is_regular()) {
     input.attributes = file_attributes(descriptor.get(), shown);
   }
-  if (may_seek && input.is_regular()) {
-    input.source =
-        std::make_unique<FileSource>(std::move(descriptor), std::move(shown), input.status);
+  if (may_seek && (input.is_regular() || options.seeks_in_devices)) {
+    input.source = source_of(std::move(descriptor), std::move(shown), input.status);
   } else {
     input.source = std::make_unique<PipeSource>(std::move(descriptor), std::move(shown));
   }

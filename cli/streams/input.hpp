@@ -39,6 +39,7 @@ struct Input {
 struct InputOptions {
   bool permissions = false;  // ask for them
   bool attributes = false;
+  bool seeks_in_devices = true;  // block devices can be read at any offset
   std::string_view advice_for_folder = "name a file in it";
 };
 [[nodiscard]] Input open_standard_input(std::string_view name, const InputOptions& options);

@@ -14,6 +14,7 @@
 #include "cli/plan/plan.hpp"
 #include "cli/plan/secrets.hpp"
 #include "cli/secrets/age_keys.hpp"
+#include "cli/secrets/foreign.hpp"
 #include "cli/secrets/keys.hpp"
 #include "cli/streams/input.hpp"
 #include "cli/terminal/messages.hpp"
@@ -34,6 +35,7 @@ struct Info {
   SegmentLayout layout;
   std::optional<std::uint64_t> sealed_bytes;  // unknown for a pipe
   std::optional<SegmentLayout::Extent> extent;
+  bool is_device = false;  // which may be larger than the message
   // Of a message with recipients.
   std::vector<AgeStanza> stanzas;
   std::size_t age_file_bytes = 0;
@@ -76,6 +78,9 @@ void look_for_recipients(const Plan& plan, Bytes header, Info& info) {
 void look_at_paraes(const Plan& plan, Source& source, Info& info) {
   const std::vector<std::uint8_t> header = read_paraes_header(source);
   if (!plan.format_named && !looks_like_paraes(header)) {
+    if (const std::string foreign = foreign_file(header); !foreign.empty()) {
+      throw InvalidArgument(fmt::format("the input looks like {}", foreign));
+    }
     throw InvalidArgument(
         "the input does not begin like a paraes message; name c2sp or tink with --format (raw and "
         "openssl have no header to show)");
@@ -91,6 +96,7 @@ Info look(const Plan& plan, const std::string& name) {
   Info info;
   info.format = plan.format;
   info.sealed_bytes = input.source->remaining();
+  info.is_device = S_ISBLK(input.status.st_mode);
   if (plan.format == Format::paraes) {
     look_at_paraes(plan, *input.source, info);
   } else if (plan.format == Format::c2sp) {
@@ -222,7 +228,8 @@ std::string as_text(const Info& info) {
                       info.extent ? fmt::format("{}, ", info.extent->segments) : "",
                       format_size(info.layout.segment_bytes));
   if (info.extent) {
-    text += fmt::format("size       {} bytes, of which {} are plaintext\n", *info.sealed_bytes,
+    text += fmt::format("size       {} bytes{}, of which {}{} are plaintext\n", *info.sealed_bytes,
+                        info.is_device ? " of a device" : "", info.is_device ? "at most " : "",
                         info.extent->plain_bytes);
   } else {
     text += "size       unknown: the input is a pipe\n";

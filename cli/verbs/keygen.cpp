@@ -30,6 +30,7 @@ struct KeygenOptions {
   unsigned key_bits = 256;
   std::string mode;
   bool hex = false;
+  bool quiet = false;  // nothing else is printed
   std::string output;
 };
 
@@ -125,6 +126,7 @@ void add_keygen(CLI::App& app, int& status) {
   verb->add_option("--mode", options->mode, "xts: make a key of two halves, twice as long.")
       ->type_name(type_of(keygen_modes));
   verb->add_flag("--hex", options->hex, "Write hex digits and a newline instead of raw bytes.");
+  verb->add_flag("-q,--quiet", options->quiet, "Print errors only.");
   verb->footer(keygen_footer);
   verb->callback([options, &status] {
     run(*options);

@@ -41,6 +41,8 @@ constexpr std::array<Word<T>, n> named(const std::array<std::string_view, n>& na
 
 inline constexpr auto format_choices = named<Format>(format_names);
 inline constexpr auto mode_choices = named<BlockMode>(block_mode_names);
+inline constexpr auto salted_kdf_choices = named<SaltedKdf>(salted_kdf_names);
+inline constexpr auto digest_choices = named<Digest>(digest_names);
 inline constexpr auto transfer_choices = named<Transfer>(transfer_names);
 inline constexpr auto key_expansion_choices = named<KeyExpansion>(key_expansion_names);
 inline constexpr std::array<Word<TinkHash>, 3> tink_hash_choices = {
@@ -53,6 +55,8 @@ inline constexpr std::array<Word<KeyEncoding>, 2> key_encoding_choices = {
 // The same by the type of the value.
 constexpr const auto& choices_of(Format) { return format_choices; }
 constexpr const auto& choices_of(BlockMode) { return mode_choices; }
+constexpr const auto& choices_of(SaltedKdf) { return salted_kdf_choices; }
+constexpr const auto& choices_of(Digest) { return digest_choices; }
 constexpr const auto& choices_of(TinkHash) { return tink_hash_choices; }
 constexpr const auto& choices_of(Transfer) { return transfer_choices; }
 constexpr const auto& choices_of(KeyExpansion) { return key_expansion_choices; }

@@ -30,6 +30,11 @@ std::string advice(const std::exception& error) {
       segment != nullptr && segment->key_fits()) {
     return " (`paraes decrypt --salvage` saves the intact segments)";
   }
+  if (const auto* padding = dynamic_cast<const BadPadding*>(&error);
+      padding != nullptr && padding->derived()) {
+    return " (`openssl enc` without -pbkdf2 needs --kdf evp, and other values of -md need "
+           "--digest)";
+  }
   if (is_a(error_kind(error), ErrorKind::not_salted)) {
     return " (bare ciphertext needs --format raw, with its key and mode)";
   }

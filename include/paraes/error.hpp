@@ -34,8 +34,9 @@ enum class ErrorKind : std::uint8_t {
   wrong_key = 16,
   io_error = 17,
   cannot_rename = 18,
+  bad_padding = 19,
 };
-inline constexpr ErrorKind last_error_kind = ErrorKind::cannot_rename;
+inline constexpr ErrorKind last_error_kind = ErrorKind::bad_padding;
 
 // The kind of any exception: that of its own class, or of the nearest base that has one.
 [[nodiscard]] PARAES_EXPORT ErrorKind error_kind(const std::exception& error) noexcept;
@@ -175,6 +176,17 @@ class PARAES_EXPORT BadSegment : public IntegrityError {
 class PARAES_EXPORT NotSalted : public IntegrityError {
  public:
   using IntegrityError::IntegrityError;
+};
+
+// The padding at the end of an unauthenticated message is wrong: as if by a wrong key, IV or mode.
+class PARAES_EXPORT BadPadding : public IntegrityError {
+ public:
+  BadPadding(const std::string& what, bool derived) : IntegrityError(what), derived_(derived) {}
+  // Whether the key came from a passphrase, perhaps by another derivation than the writer's.
+  [[nodiscard]] bool derived() const noexcept { return derived_; }
+
+ private:
+  bool derived_;
 };
 
 // The header of a message does not match the key or passphrase, or the context: one of them is

@@ -190,7 +190,8 @@ class PARAES_EXPORT FileSource : public PositionalSource {
  public:
   // The same as open(path).
   explicit FileSource(const std::string& path);
-  // Takes an open descriptor of a regular file.
+  // Takes an open descriptor of a regular file, or of a block device, whose size is that of its
+  // data.
   FileSource(Descriptor descriptor, std::string name);
   // The same, with the status that fstat(2) has just returned for it.
   FileSource(Descriptor descriptor, std::string name, const struct stat& status);
@@ -247,6 +248,13 @@ class PARAES_EXPORT PipeSource : public Source {
   std::optional<std::uint64_t> remaining_;
   std::optional<FileVersion> version_;  // of a file
 };
+
+// The source that reads an open file best: a FileSource of a regular file and of a block device,
+// and else a PipeSource. Files of /proc and /sys, which have not the size that their status says,
+// are read in order to their end. `status`: what fstat(2) has just returned.
+[[nodiscard]] PARAES_EXPORT std::unique_ptr<Source> source_of(Descriptor descriptor,
+                                                              std::string name,
+                                                              const struct stat& status);
 
 // An open folder. Files are opened relative to its descriptor, so that they are in this folder even
 // if somebody replaces its name by a symbolic link while the program runs.

@@ -5,6 +5,9 @@
 // fails.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "paraes/ciphers.hpp"
 #include "paraes/export.hpp"
 
@@ -20,10 +23,24 @@ PARAES_EXPORT void ignore_openssl_configuration();
 // published. Waits, early after the system's start, until the generator is seeded.
 PARAES_EXPORT void random_bytes(MutableBytes out);
 
-// PBKDF2 (RFC 8018 section 5.2) with HMAC-SHA-256. `out` has at least 1 byte, `iterations` is 1 to
-// 2^31 - 1, and no span has more than 2^31 - 1 bytes; else InvalidArgument.
+// MD5 and SHA-1 are for files of old programs.
+enum class Digest { md5, sha1, sha224, sha256, sha384, sha512 };
+inline constexpr std::array<std::string_view, 6> digest_names = {"md5",    "sha1",   "sha224",
+                                                                 "sha256", "sha384", "sha512"};
+
+// PBKDF2 (RFC 8018 section 5.2) with HMAC of a hash. `out` has at least 1 byte, `iterations` is 1
+// to 2^31 - 1, and no span has more than 2^31 - 1 bytes; else InvalidArgument.
+PARAES_EXPORT void pbkdf2(Digest digest, Bytes passphrase, Bytes salt, std::uint64_t iterations,
+                          MutableBytes out);
+// The same with SHA-256.
 PARAES_EXPORT void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations,
                                  MutableBytes out);
+
+// What `openssl enc` does without -pbkdf2: EVP_BytesToKey with one iteration. Whoever has a file
+// can try as many passphrases as there are hashes in a second: only for files of old programs.
+// `salt` has 8 bytes, `key` 16, 24 or 32, and `iv` 16; else InvalidArgument.
+PARAES_EXPORT void evp_bytes_to_key(Digest digest, Bytes passphrase, Bytes salt, MutableBytes key,
+                                    MutableBytes iv);
 
 enum class HkdfHash { sha1, sha256, sha512 };
 

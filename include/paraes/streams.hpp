@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "paraes/ciphers.hpp"
 #include "paraes/export.hpp"
 #include "paraes/io.hpp"
+#include "paraes/kdf.hpp"
 #include "paraes/phase_times.hpp"
 
 namespace paraes {
@@ -74,13 +77,19 @@ struct RawOptions {
 [[nodiscard]] PARAES_EXPORT std::unique_ptr<StreamTransform> raw_stream(Direction direction,
                                                                         const RawOptions& options);
 
-// Options of --format openssl: the output of `openssl enc -pbkdf2`, a header followed by the raw
-// format.
+// How `openssl enc` makes a key of a passphrase: with -pbkdf2 or -iter, and without (see
+// evp_bytes_to_key, which is weak).
+enum class SaltedKdf { pbkdf2, evp };
+inline constexpr std::array<std::string_view, 2> salted_kdf_names = {"pbkdf2", "evp"};
+
+// Options of --format openssl: the output of `openssl enc`, a header followed by the raw format.
 struct SaltedOptions {
   BlockMode mode = BlockMode::cbc;   // cbc or ctr
   unsigned key_bits = 256;           // 128, 192 or 256
-  std::uint64_t iterations = 10000;  // of PBKDF2-HMAC-SHA-256: 1 to 2^31 - 1
+  std::uint64_t iterations = 10000;  // of PBKDF2: 1 to 2^31 - 1
   Execution execution;
+  SaltedKdf kdf = SaltedKdf::pbkdf2;
+  Digest digest = Digest::sha256;  // -md
 };
 
 struct PARAES_EXPORT SaltedHeader {
@@ -96,8 +105,35 @@ struct PARAES_EXPORT SaltedHeader {
   [[nodiscard]] std::array<std::uint8_t, bytes> encode() const;
 };
 
-// Whether `start` begins with "Salted__".
+// Whether `start` begins with "Salted__", or with that in base64, as `openssl enc -a` writes it.
 [[nodiscard]] PARAES_EXPORT bool looks_salted(Bytes start) noexcept;
+[[nodiscard]] PARAES_EXPORT bool looks_salted_in_base64(Bytes start) noexcept;
+
+// The bytes that another source has in base64 (RFC 4648 section 4), in lines of any length. read
+// throws IntegrityError for anything else, and for an end within four characters.
+class PARAES_EXPORT Base64Source : public Source {
+ public:
+  // `start`: characters that were read before those of `rest`.
+  Base64Source(Bytes start, std::unique_ptr<Source> rest);
+  ~Base64Source() override;
+  Base64Source(const Base64Source&) = delete;
+  Base64Source& operator=(const Base64Source&) = delete;
+
+  std::size_t read(MutableBytes buffer) override;
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return std::nullopt; }
+  void cancel() noexcept override { rest_->cancel(); }
+  void check_unchanged() const override { rest_->check_unchanged(); }
+  Ready read_ready(MutableBytes buffer, std::size_t least) override;
+
+ private:
+  struct Decoder;
+
+  // Decodes more characters; waits for `least` of them. False if none came, and more may come.
+  bool decode_more(std::size_t least);
+
+  std::unique_ptr<Source> rest_;
+  std::unique_ptr<Decoder> decoder_;
+};
 
 // The transform of the data after the header. Derives key and IV from the passphrase and the salt.
 // Throws InvalidArgument for options out of range, and as the constructors of ciphers.hpp do.

@@ -194,14 +194,18 @@ void blaming_changes(const Source& source, const F& open) {
   }
 }
 
-FileSource regular_source(OpenedFile& file) {
+Descriptor copy_of_regular(const OpenedFile& file) {
   if (!file.is_regular()) {
     throw InvalidArgument(file.path +
                           ": it is not a regular file; paraes.open reads pipes and devices");
   }
   Descriptor copy(fcntl(file.descriptor.get(), F_DUPFD_CLOEXEC, 3));
   if (copy.get() < 0) throw io_error(file.path, "open", errno);
-  return {std::move(copy), file.path, file.status};
+  return copy;
+}
+
+FileSource regular_source(const OpenedFile& file) {
+  return {copy_of_regular(file), file.path, file.status};
 }
 
 constexpr std::string_view suffix = ".paes";
@@ -237,18 +241,19 @@ Result process_file(nb::handle source_path, nb::handle target_path, bool overwri
   std::uint64_t bytes = 0;
   call.task.run([&] {
     OpenedFile input = open_for_reading(path, call.secrets, false);
-    FileSource source = regular_source(input);
     const OutputOptions output = {
         .overwrite = overwrite, .is_encrypted = encrypts, .input = &input};
     if (encrypts) {
-      call.task.set_total(source.size());
+      const auto source = source_of(copy_of_regular(input), input.path, input.status);
+      call.task.set_total(source->remaining().value_or(0));
       // Refuses the output before a passphrase takes its time, or age asks for something.
       auto sink = create(target, call.secrets, output);
       message = std::make_unique<Message>(call.secrets.new_message(), call.where);
-      bytes = seal_message(source, *message, *sink, call.transfer()).plain_bytes;
+      bytes = seal_message(*source, *message, *sink, call.transfer()).plain_bytes;
       commit(*sink, target, call.secrets, output);
       return;
     }
+    FileSource source = regular_source(input);
     blaming_changes(source, [&] {
       const auto sink = work == Work::verify ? nullptr : create(target, call.secrets, output);
       message = std::make_unique<Message>(call.secrets.open_header(source).parts, call.where);

@@ -235,12 +235,7 @@ nb::object open_reader(nb::object file, const Options& options) {
     }
   }
   if (opened) {
-    if (opened->is_regular()) {
-      source =
-          std::make_unique<FileSource>(std::move(opened->descriptor), opened->path, opened->status);
-    } else {
-      source = std::make_unique<PipeSource>(std::move(opened->descriptor), opened->path);
-    }
+    source = source_of(std::move(opened->descriptor), opened->path, opened->status);
   }
   std::unique_ptr<PlainReader> reader;
   std::unique_ptr<StreamReader> stream;

@@ -30,6 +30,7 @@ constexpr Class classes[] = {
     {ErrorKind::device_memory, ErrorKind::device_error, is_of<OutOfMemory>},
     {ErrorKind::device_error, ErrorKind::error, is_of<DeviceError>},
     {ErrorKind::bad_segment, ErrorKind::integrity_error, is_of<BadSegment>},
+    {ErrorKind::bad_padding, ErrorKind::integrity_error, is_of<BadPadding>},
     {ErrorKind::not_salted, ErrorKind::integrity_error, is_of<NotSalted>},
     {ErrorKind::integrity_error, ErrorKind::error, is_of<IntegrityError>},
     {ErrorKind::wrong_key, ErrorKind::error, is_of<WrongKey>},

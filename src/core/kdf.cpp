@@ -26,6 +26,24 @@ void check(int result, const char* call) {
   throw Error(std::string("OpenSSL: ") + call + " failed: " + text);
 }
 
+const EVP_MD* hash_of(Digest digest) {
+  switch (digest) {
+    case Digest::md5:
+      return EVP_md5();
+    case Digest::sha1:
+      return EVP_sha1();
+    case Digest::sha224:
+      return EVP_sha224();
+    case Digest::sha256:
+      return EVP_sha256();
+    case Digest::sha384:
+      return EVP_sha384();
+    case Digest::sha512:
+      break;
+  }
+  return EVP_sha512();
+}
+
 constexpr std::uint64_t int_max = std::numeric_limits<int>::max();
 
 }  // namespace
@@ -47,7 +65,8 @@ void random_bytes(MutableBytes out) {
   }
 }
 
-void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations, MutableBytes out) {
+void pbkdf2(Digest digest, Bytes passphrase, Bytes salt, std::uint64_t iterations,
+            MutableBytes out) {
   if (iterations < 1 || iterations > int_max) {
     throw InvalidArgument("PBKDF2 takes 1 to 2^31 - 1 iterations (RFC 8018 section 5.2), not " +
                           std::to_string(iterations));
@@ -58,9 +77,31 @@ void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations, Mutab
   // For OpenSSL a null pointer means that no passphrase is given, and not an empty one.
   const char* text = passphrase.empty() ? "" : reinterpret_cast<const char*>(passphrase.data());
   check(PKCS5_PBKDF2_HMAC(text, static_cast<int>(passphrase.size()), salt.data(),
-                          static_cast<int>(salt.size()), static_cast<int>(iterations), EVP_sha256(),
-                          static_cast<int>(out.size()), out.data()),
+                          static_cast<int>(salt.size()), static_cast<int>(iterations),
+                          hash_of(digest), static_cast<int>(out.size()), out.data()),
         "PKCS5_PBKDF2_HMAC");
+}
+
+void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations, MutableBytes out) {
+  pbkdf2(Digest::sha256, passphrase, salt, iterations, out);
+}
+
+void evp_bytes_to_key(Digest digest, Bytes passphrase, Bytes salt, MutableBytes key,
+                      MutableBytes iv) {
+  const EVP_CIPHER* const cipher = key.size() == 16   ? EVP_aes_128_cbc()
+                                   : key.size() == 24 ? EVP_aes_192_cbc()
+                                                      : EVP_aes_256_cbc();
+  const auto fits = [](std::size_t bytes, int wanted) {
+    return bytes == static_cast<std::size_t>(wanted);
+  };
+  if (salt.size() != PKCS5_SALT_LEN || !fits(key.size(), EVP_CIPHER_get_key_length(cipher)) ||
+      !fits(iv.size(), EVP_CIPHER_get_iv_length(cipher)) || passphrase.size() > int_max) {
+    throw InvalidArgument(
+        "EVP_BytesToKey takes a salt of 8 bytes and makes a key of 16, 24 or 32 and an IV of 16");
+  }
+  const int made = EVP_BytesToKey(cipher, hash_of(digest), salt.data(), passphrase.data(),
+                                  static_cast<int>(passphrase.size()), 1, key.data(), iv.data());
+  check(fits(key.size(), made) ? 1 : 0, "EVP_BytesToKey");
 }
 
 void scrypt(Bytes passphrase, Bytes salt, unsigned log2n, MutableBytes out) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,26 @@ namespace {
 
 // How far the kernel usually reads ahead.
 constexpr std::uint64_t read_ahead_bytes = std::uint64_t{128} << 10;
+
+// Whether a regular file has as many bytes as its status says. A file system that makes up files
+// when they are read, such as /proc and /sys, gives them no blocks, and a size of zero or a page,
+// at whose end some of them fail.
+bool has_its_size(int descriptor, const struct stat& status) {
+  if (status.st_blocks != 0) return true;
+  std::uint8_t byte = 0;
+  const bool empty = status.st_size == 0;
+  const ssize_t n = pread(descriptor, &byte, 1, empty ? 0 : status.st_size - 1);
+  return n >= 0 && (n == 0) == empty;
+}
+
+// A block device has no size in its status.
+FileVersion version_of(int descriptor, const struct stat& status) {
+  FileVersion version(status);
+  if (S_ISBLK(status.st_mode)) {
+    version.size = static_cast<std::uint64_t>(std::max<off_t>(lseek(descriptor, 0, SEEK_END), 0));
+  }
+  return version;
+}
 
 void expect_all_reads(const Descriptor& descriptor, std::uint64_t bytes) {
   if (bytes <= read_ahead_bytes) return;
@@ -41,12 +62,14 @@ FileSource::FileSource(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
   struct stat status = {};
   if (fstat(descriptor_.get(), &status) != 0) calls::fail("read", name_, errno);
-  version_ = FileVersion(status);
+  version_ = version_of(descriptor_.get(), status);
   expect_all_reads(descriptor_, version_.size);
 }
 
 FileSource::FileSource(Descriptor descriptor, std::string name, const struct stat& status)
-    : descriptor_(std::move(descriptor)), name_(std::move(name)), version_(status) {
+    : descriptor_(std::move(descriptor)),
+      name_(std::move(name)),
+      version_(version_of(descriptor_.get(), status)) {
   expect_all_reads(descriptor_, version_.size);
 }
 
@@ -76,7 +99,7 @@ PipeSource::PipeSource(Descriptor descriptor, std::string name)
   if (fstat(descriptor_.get(), &status) != 0) calls::fail("read", name_, errno);
   if (S_ISREG(status.st_mode)) {
     const off_t position = lseek(descriptor_.get(), 0, SEEK_CUR);
-    if (position >= 0) {
+    if (position >= 0 && has_its_size(descriptor_.get(), status)) {
       remaining_ =
           static_cast<std::uint64_t>(position < status.st_size ? status.st_size - position : 0);
     }
@@ -115,7 +138,7 @@ namespace {
 void check_version(int descriptor, const FileVersion& opened, std::string_view name) {
   struct stat status = {};
   if (fstat(descriptor, &status) != 0) calls::fail("read", name, errno);
-  const FileVersion now(status);
+  const FileVersion now = version_of(descriptor, status);
   if (now.size > opened.size) fail_changed(name, "grew");
   if (now.size < opened.size) fail_changed(name, "shrank");
   if (!(now == opened)) fail_changed(name, "was written to");
@@ -173,6 +196,14 @@ void FileSource::read_whole(MutableBytes buffer) const {
 
 void PipeSource::check_unchanged() const {
   if (version_) check_version(descriptor_.get(), *version_, name_);
+}
+
+std::unique_ptr<Source> source_of(Descriptor descriptor, std::string name,
+                                  const struct stat& status) {
+  const bool seeks = S_ISBLK(status.st_mode) ||
+                     (S_ISREG(status.st_mode) && has_its_size(descriptor.get(), status));
+  if (seeks) return std::make_unique<FileSource>(std::move(descriptor), std::move(name), status);
+  return std::make_unique<PipeSource>(std::move(descriptor), std::move(name));
 }
 
 void read_exactly(const PositionalSource& source, std::uint64_t offset, MutableBytes buffer) {

@@ -1,4 +1,4 @@
-// Format openssl: the layout of `openssl enc -pbkdf2`.
+// Format openssl: the layout of `openssl enc`.
 
 #include <algorithm>
 #include <cstring>
@@ -20,6 +20,13 @@ constexpr std::string_view magic = "Salted__";
 
 bool looks_salted(Bytes start) noexcept {
   return start.size() >= magic.size() && std::memcmp(start.data(), magic.data(), magic.size()) == 0;
+}
+
+bool looks_salted_in_base64(Bytes start) noexcept {
+  // All bits of these characters are of the eight bytes.
+  constexpr std::string_view in_base64 = "U2FsdGVkX1";
+  return start.size() >= in_base64.size() &&
+         std::memcmp(start.data(), in_base64.data(), in_base64.size()) == 0;
 }
 
 SaltedHeader SaltedHeader::random() {
@@ -64,13 +71,24 @@ std::unique_ptr<StreamTransform> salted_stream(Direction direction, const Salted
   }
   const std::size_t key_bytes = options.key_bits / 8;
   SecretBytes derived(key_bytes + block_bytes);
-  pbkdf2_sha256(passphrase, header.salt, options.iterations, derived.span());
+  const std::string digest(digest_names.at(static_cast<std::size_t>(options.digest)));
+  std::string derivation;
+  if (options.kdf == SaltedKdf::evp) {
+    evp_bytes_to_key(options.digest, passphrase, header.salt, derived.span().first(key_bytes),
+                     derived.span().subspan(key_bytes));
+    derivation = "EVP_BytesToKey with " + digest;
+  } else {
+    pbkdf2(options.digest, passphrase, header.salt, options.iterations, derived.span());
+    derivation =
+        "PBKDF2 with " + digest + " and " + std::to_string(options.iterations) + " iterations";
+  }
   RawOptions raw;
   raw.mode = options.mode;
   raw.key = Bytes(derived.span()).first(key_bytes);
   raw.iv = Bytes(derived.span()).subspan(key_bytes);
   raw.execution = options.execution;
-  return detail::raw_stream(direction, raw, "passphrase, key size, number of iterations or mode");
+  return detail::raw_stream(
+      direction, raw, "passphrase, key derivation (" + derivation + "), key size or mode", true);
 }
 
 }  // namespace paraes

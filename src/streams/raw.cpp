@@ -28,9 +28,10 @@ std::size_t pad(std::uint8_t* data, std::size_t bytes) {
   return bytes + n;
 }
 
-// Returns the size without padding. `suspects`: see detail::raw_stream. Always examines all 16
-// bytes of the last block, so that the time reveals no more than the result does.
-std::size_t unpad(const std::uint8_t* data, std::size_t bytes, const std::string& suspects) {
+// Returns the size without padding. `suspects`, `derived`: see detail::raw_stream. Always examines
+// all 16 bytes of the last block, so that the time reveals no more than the result does.
+std::size_t unpad(const std::uint8_t* data, std::size_t bytes, const std::string& suspects,
+                  bool derived) {
   const std::uint8_t* block = data + bytes - block_bytes;
   const unsigned n = block[block_bytes - 1];
   unsigned wrong = static_cast<unsigned>(n - 1U >= block_bytes);
@@ -39,8 +40,9 @@ std::size_t unpad(const std::uint8_t* data, std::size_t bytes, const std::string
     wrong |= inside & static_cast<unsigned>(block[i] != n);
   }
   if (wrong != 0) {
-    throw IntegrityError("bad padding at the end: a wrong " + suspects +
-                         ", or damaged data, or data that was written without padding");
+    throw BadPadding("bad padding at the end: a wrong " + suspects +
+                         ", or damaged data, or data that was written without padding",
+                     derived);
   }
   return bytes - n;
 }
@@ -49,10 +51,11 @@ std::size_t unpad(const std::uint8_t* data, std::size_t bytes, const std::string
 template <class Mode>
 class BlockStream final : public StreamTransform {
  public:
-  BlockStream(Direction direction, bool padding, std::string suspects, Mode mode)
+  BlockStream(Direction direction, bool padding, std::string suspects, bool derived, Mode mode)
       : direction_(direction),
         padding_(padding),
         suspects_(std::move(suspects)),
+        derived_(derived),
         mode_(std::move(mode)) {}
 
   [[nodiscard]] std::size_t granule() const noexcept override { return block_bytes; }
@@ -86,7 +89,7 @@ class BlockStream final : public StreamTransform {
       return size;
     }
     transform({data, bytes});
-    return padding_ ? unpad(data, bytes, suspects_) : bytes;
+    return padding_ ? unpad(data, bytes, suspects_, derived_) : bytes;
   }
 
   [[nodiscard]] const Cipher& cipher() const noexcept override { return mode_; }
@@ -104,6 +107,7 @@ class BlockStream final : public StreamTransform {
   Direction direction_;
   bool padding_;
   std::string suspects_;
+  bool derived_;
   Mode mode_;
   std::uint64_t done_ = 0;
   OwnerProcess owner_;
@@ -194,19 +198,21 @@ class XtsStream final : public StreamTransform {
 
 std::unique_ptr<StreamTransform> raw_stream(Direction direction, const RawOptions& options) {
   return detail::raw_stream(direction, options,
-                            options.mode == BlockMode::ecb ? "key or mode" : "key, IV or mode");
+                            options.mode == BlockMode::ecb ? "key or mode" : "key, IV or mode",
+                            false);
 }
 
 std::unique_ptr<StreamTransform> detail::raw_stream(Direction direction, const RawOptions& options,
-                                                    std::string suspects) {
+                                                    std::string suspects, bool derived) {
   static constexpr std::array<std::uint8_t, block_bytes> zero{};
   switch (options.mode) {
     case BlockMode::ecb:
       if (!options.iv.empty()) throw InvalidArgument("ECB takes no IV (SP 800-38A section 6.1)");
       return std::make_unique<BlockStream<Ecb>>(direction, options.padding, std::move(suspects),
-                                                Ecb(options.key, options.execution));
+                                                derived, Ecb(options.key, options.execution));
     case BlockMode::cbc:
       return std::make_unique<BlockStream<Cbc>>(direction, options.padding, std::move(suspects),
+                                                derived,
                                                 Cbc(options.key, options.iv, options.execution));
     case BlockMode::ctr:
       return std::make_unique<CtrStream>(Ctr(options.key, options.iv, options.execution));

@@ -9,8 +9,9 @@
 namespace paraes::detail {
 
 // raw_stream. The error for bad padding says that one of `suspects` may be wrong: "key or mode".
+// `derived`: see BadPadding.
 [[nodiscard]] std::unique_ptr<StreamTransform> raw_stream(Direction direction,
                                                           const RawOptions& options,
-                                                          std::string suspects);
+                                                          std::string suspects, bool derived);
 
 }  // namespace paraes::detail

@@ -31,6 +31,17 @@ class ErrorsBeginWithTheName(ErrorCase):
             self.says(f"a.paes: cannot open it: {NOT_THERE}", 1, verb, *KEY, "a.paes")
         self.says(f"a.paes: cannot open it: {NOT_THERE}", 1, "info", "a.paes")
 
+    def test_of_a_secret_that_cannot_be_read(self):
+        self.write("a", b"x")
+        identity = subprocess.run(["age-keygen"], capture_output=True, text=True).stdout
+        self.ok("encrypt", *KEY, "-o", "keyed", "a")
+        self.ok("encrypt", "--recipient", identity.split("public key: ")[1].split()[0], "-o", "sealed", "a")
+        for args in (["encrypt", "--key-file", "no", "a"], ["encrypt", "--passphrase-file", "no", "a"],
+                     ["rekey", *KEY, "--to-key-file", "no", "keyed"],
+                     ["encrypt", "--recipients-file", "no", "a"], ["decrypt", "-c", "-i", "no", "sealed"]):
+            flag = args[-3].replace("-i", "--identity")
+            self.says(f"{args[-1]}: {flag} no: cannot open it: {NOT_THERE}", 1, *args)
+
     def test_of_a_folder_as_input(self):
         self.path("d").mkdir()
         for args in (["encrypt", *KEY, "d"], ["verify", *KEY, "d"], ["info", "d"]):
@@ -87,13 +98,13 @@ class ErrorsBeginWithTheName(ErrorCase):
         self.write("set", b"{" + 200 * b" ")
         self.write("long", bytes(70000))
         for flag in ("--key-file", "--passphrase-file"):
-            self.says(f"a: no: cannot open it: {NOT_THERE}", 1, "encrypt", flag, "no", "a")
+            self.says(f"a: {flag} no: cannot open it: {NOT_THERE}", 1, "encrypt", flag, "no", "a")
         for flags, beginning in (
-                (["--key-file", "short"], "a: short: the key has 3 bytes; "),
-                (["--key-file", "-"], "a: standard input: the key has 3 bytes; "),
-                (["--key-file", "d"], "a: d: it is a folder"),
-                (["--format", "tink", "--key-file", "set"], "a: set: not a usable Tink keyset: "),
-                (["--passphrase-file", "long"], "a: long: it holds more than ")):
+                (["--key-file", "short"], "a: --key-file short: the key has 3 bytes; "),
+                (["--key-file", "-"], "a: --key-file standard input: the key has 3 bytes; "),
+                (["--key-file", "d"], "a: --key-file d: it is a folder"),
+                (["--format", "tink", "--key-file", "set"], "a: --key-file set: not a usable Tink keyset: "),
+                (["--passphrase-file", "long"], "a: --passphrase-file long: it holds more than ")):
             line = self.line(2, "encrypt", *flags, "a", stdin=b"123")
             self.assertTrue(line.startswith(beginning), line)
 
@@ -140,7 +151,46 @@ class WrongKeys(ErrorCase):
         self.write("pw", b"one")
         line = self.line(4, "decrypt", "--format", "openssl", "--passphrase-file", "pw", "-",
                          stdin=b"Salted__" + bytes(40))
-        self.assertIn("a wrong passphrase, key size, number of iterations or mode, or damaged", line)
+        self.assertIn("a wrong passphrase, key derivation (PBKDF2 with sha256 and 10000 iterations), key "
+                      "size or mode, or damaged", line)
+        self.assertIn("--kdf evp", line)
+
+
+class ForeignFiles(ErrorCase):
+    """What other programs made is named, with the command that opens it."""
+
+    def check(self, data, *says):
+        self.write("f", data)
+        for args in (["decrypt", *KEY, "-c"], ["verify", *KEY], ["info"],
+                     ["rekey", *KEY, "--to-key-file", "k"]):
+            line = self.line(2, *args, "f")
+            for text in says:
+                self.assertIn(text, line)
+
+    def test_by_their_first_bytes(self):
+        for start, *says in ((b"PK\3\4", "zip", "7z x"), (b"7z\xbc\xaf\x27\x1c", "7z"),
+                             (b"RCLONE\0\0", "rclone"), (b"LUKS\xba\xbe\0\2", "cryptsetup"),
+                             (b"-----BEGIN PGP MESSAGE-----\n", "gpg -d"),
+                             (b"\x85\x01\x0c\x03" + b"\x77" * 8, "gpg -d"),
+                             (b"\x84\x5e\x03" + b"\x77" * 8, "gpg -d"),
+                             (b"\x8c\x0d\x04\x09\x03\x02", "gpg -d"),
+                             (b"\xc3\x2e\x05\x07\x02\x09", "gpg -d"),
+                             (b"\xc1\xc0\x4c\x03" + b"\x77" * 8, "gpg -d")):
+            self.check(start + bytes(100), *says)
+
+    def test_of_age(self):
+        identity = subprocess.run(["age-keygen"], capture_output=True, text=True).stdout
+        recipient = identity.split("public key: ")[1].split()[0]
+        for flags in ([], ["--armor"]):
+            made = subprocess.run(["age", *flags, "-r", recipient], input=b"x", capture_output=True).stdout
+            self.check(made, "a file of age", "age -d -i IDENTITY")
+
+    def test_others_are_none_of_them(self):
+        for data in (b"", b"PK", b"\x85", b"\x85\x01\x0c\x09" + bytes(40), b"\x99\x01\x0c\x04" + bytes(40),
+                     b"7zip" + bytes(40), b"age-encryption" + bytes(40), bytes(40), b"\xff" * 40):
+            self.write("f", data)
+            line = self.line(4 if not data else 2, "decrypt", *KEY, "-c", "f") if data else ""
+            self.assertNotIn("looks like", line)
 
 
 class NamesOnATerminal(ErrorCase):
@@ -184,7 +234,7 @@ class NamesOnATerminal(ErrorCase):
         for contents, form in ((b"short", "paraes"), (b"{" + 300 * b" ", "tink")):
             (self.dir / os.fsdecode(name)).write_bytes(contents)
             self.check(self.run_bytes("encrypt", "--format", form, "--key-file", name, "a").stderr,
-                       f"a: {shown}: ")
+                       f"a: --key-file {shown}: ")
         self.check(self.run_bytes("info", name).stderr, f"{shown}: ")
         self.check(self.run_bytes("encrypt", "--format", name, *KEY, "a").stderr, shown)
 

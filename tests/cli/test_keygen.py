@@ -27,6 +27,10 @@ class Keygen(Case):
             text = self.make("--hex", *flags).decode()
             self.assertRegex(text, rf"\A[0-9a-f]{{{digits}}}\n\Z")
 
+    def test_quiet_as_other_verbs(self):
+        self.assertEqual(len(self.make("-q")), 32)
+        self.fails(2, "keygen", "-q", "-o", "k", says="it exists already")
+
     def test_generated_keys_differ(self):
         self.assertEqual(len({self.make() for _ in range(5)}), 5)
 

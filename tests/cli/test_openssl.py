@@ -51,6 +51,67 @@ class OpensslFormat(Case):
         self.decrypt("f.paes")
         self.assertEqual(self.read("f"), data)
 
+    def weak(self, *args):
+        """Runs paraes, which has to say that the derivation is weak, and returns its output."""
+        done = self.exits(0, *args, "--passphrase-file", "pw", "-", stdin=self.data)
+        self.assertIn(b"is weak", done.stderr)
+        return done.stdout
+
+    def test_other_derivations_agree_with_openssl(self):
+        self.data = data = pattern(1003)
+        for digest in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512"):
+            for kdf, theirs in (("evp", []), ("pbkdf2", ["-pbkdf2"])):
+                for bits, mode in ((128, "ctr"), (192, "cbc"), (256, "cbc")):
+                    with self.subTest(digest=digest, kdf=kdf, bits=bits):
+                        enc = ["enc", f"-aes-{bits}-{mode}", *theirs, "-md", digest, "-pass", f"pass:{WORD}"]
+                        ours = ["--kdf", kdf, "--digest", digest, "--key-bits", bits, "--mode", mode]
+                        made = self.encrypt("-q", *ours, "-", stdin=data)
+                        self.assertEqual(self.openssl(*enc, "-d", stdin=made), data)
+                        made = self.openssl(*enc, stdin=data)
+                        self.assertEqual(self.decrypt("-q", *ours, "-", stdin=made), data)
+        for flags in (["--kdf", "evp"], ["--digest", "md5"], ["--digest", "sha1"]):
+            self.weak("encrypt", *SALTED, *flags)
+        self.assertNotIn(b"weak", self.exits(0, "encrypt", *SALTED, "--digest", "sha512",
+                                             "--passphrase-file", "pw", "-", stdin=data).stderr)
+
+    def test_a_wrong_derivation_is_named_with_what_helps(self):
+        for theirs, tried, flags in ((["-md", "md5"], "PBKDF2 with sha256 and 10000 iterations", []),
+                                     (["-pbkdf2", "-md", "sha512"], "EVP_BytesToKey with sha1",
+                                      ["--kdf", "evp", "--digest", "sha1"])):
+            # One wrong key in 256 yields valid padding.
+            for _ in range(20):
+                made = self.openssl("enc", "-aes-256-cbc", *theirs, "-pass", f"pass:{WORD}", stdin=b"data")
+                done = self.run_paraes("decrypt", *SALTED, "--passphrase-file", "pw", *flags, "-", stdin=made)
+                if done.returncode != 0:
+                    break
+            self.assertEqual(done.returncode, 4, done)
+            for says in (tried, "--kdf evp", "--digest"):
+                self.assertIn(says, done.stderr.decode())
+
+    def test_base64_is_read(self):
+        for size in (0, 1, 31, 32, 33, 47, 48, 49, 100, 65535, 1 << 20):
+            data = pattern(size)
+            for flags in (["-a"], ["-a", "-A"]):
+                with self.subTest(size=size, flags=flags):
+                    made = self.enc("256-cbc", data, *flags)
+                    for text in (made, made.rstrip(b"\n"), made.replace(b"\n", b"\r\n") + b"\n \n"):
+                        self.assertEqual(self.decrypt("-", stdin=text), data)
+        self.write("f.paes", self.enc("256-ctr", data, "-a"))
+        self.decrypt("--mode", "ctr", "f.paes")
+        self.assertEqual(self.read("f"), data)
+
+    def test_damaged_base64_is_refused(self):
+        text = self.enc("256-cbc", pattern(5000), "-a")
+        for damaged, says in ((text[:-3], "within four"), (text + b"U2Fs", "follow its end"),
+                              (text[:100] + b"*" + text[101:], "other characters"),
+                              (text[:100] + b"-" + text[101:], "follow its end"),
+                              (text[:100] + b"=" + text[101:], ""), (text[:30], "within four"),
+                              (text[:16], "ends within its header"), (b"U2FsdGVkX1", "within four")):
+            with self.subTest(says=says, size=len(damaged)):
+                self.write("f.paes", damaged)
+                self.fails(4, "decrypt", *SALTED, "--passphrase-file", "pw", "f.paes", says=says)
+                self.assertNotIn("f", self.names())
+
     def test_every_encryption_has_another_salt(self):
         made = [self.encrypt("-", stdin=b"x") for _ in range(3)]
         self.assertEqual(len(set(made)), 3)
@@ -160,13 +221,15 @@ class OpensslFormat(Case):
                 self.assertNotIn("f", self.names())
 
     def test_openssl_format_must_be_named(self):
-        self.fails(2, "decrypt", "--passphrase-file", "pw", "-", stdin=self.enc("256-cbc", b"abc"),
-                   says=["Salted__", "--format openssl"])
+        for flags, name in ([], '"Salted__", as'), (["-a"], '"Salted__" in base64'):
+            self.fails(2, "decrypt", "--passphrase-file", "pw", "-",
+                       stdin=self.enc("256-cbc", b"abc", *flags), says=[name, "--format openssl"])
 
     def test_flags_of_other_formats_are_refused(self):
         for flags in (["--mode", "xts"], ["--mode", "ecb"], ["--iv-hex", "00" * 16], ["--nopad"],
                       ["--unit", "512"], ["--iter", "0"], ["--iter", "-1"], ["--iter", "x"],
-                      ["--iter", "2147483648"], ["--key-bits", "100"]):
+                      ["--iter", "2147483648"], ["--key-bits", "100"],
+                      ["--kdf", "scrypt"], ["--digest", "sha3"], ["--iter", "5", "--kdf", "evp"]):
             with self.subTest(flags=flags):
                 self.fails(2, "encrypt", *SALTED, "--passphrase-file", "pw", *flags,
                            "-", stdin=b"x", says=flags[0].lstrip("-") if flags[0] != "--mode"

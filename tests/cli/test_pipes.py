@@ -202,6 +202,9 @@ class Trickles(Case):
                 ([*raw, "xts", "--unit", "4KiB"], 24 * 4096, 12 * 4096, 12 * 4096 + 16),
                 (OPENSSL, 16 + 99_984, 50_000 - 16, 16 + 50_000)):
             self.check(flags, sealed, opened, cut)
+        text = self.openssl("enc", "-aes-256-cbc", "-pbkdf2", "-a", "-pass", "file:p", stdin=self.data)
+        # After 1,000 lines, 48,000 bytes have come, of which the header has 16, and one block waits.
+        self.assertEqual(self.after_pause("decrypt", OPENSSL, text[:65_000], text[65_000:], 47_968), self.data)
         self.data = self.data[:96_000]
         self.check([*raw, "cbc", *iv, "--nopad"], 95_984, 48_000, 48_000)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 
 from support import BIN, DEADLINE, KEYS, Case, Terminal, environment
@@ -94,3 +95,33 @@ class NoFile(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.ok("decrypt", *KEY, stdin=done.stdout), b"")
         self.assertEqual(self.redirected(subprocess.DEVNULL, "verify", *KEY).returncode, 4)
+
+
+class FilesWithoutTheirSize(Case):
+    """/proc and /sys announce a size that is not that of what they hold."""
+
+    GIVEN = {"k": KEYS[256]}
+
+    def test_they_are_read_to_their_end(self):
+        for name in ("/proc/version", "/proc/self/mountinfo", "/sys/kernel/mm/transparent_hugepage/enabled",
+                     "/sys/devices/system/cpu/online"):
+            try:
+                text = pathlib.Path(name).read_bytes()
+            except OSError:
+                continue  # a system without it
+            for flags in ([], ["--format", "tink"], ["--format", "raw", "--mode", "ecb"]):
+                with self.subTest(name=name, flags=flags):
+                    flags = ["-q", "-k", "k", *flags]
+                    made = self.ok("encrypt", *flags, "-c", name)
+                    self.assertEqual(self.ok("decrypt", *flags, "-", stdin=made), text)
+                    made = self.shell(f'"$@" < {name}', "encrypt", *flags, "-").stdout
+                    self.assertEqual(self.ok("decrypt", *flags, "-", stdin=made), text)
+
+    def test_with_r(self):
+        top = pathlib.Path("/sys/devices/system/cpu/cpu0/topology")
+        if not top.is_dir():
+            self.skipTest(f"there is no {top}")
+        self.ok("encrypt", "-q", "-r", "-k", "k", "-o", "out", top)
+        self.ok("decrypt", "-q", "-r", "-k", "k", "-o", "back", "out/.")
+        for file in top.iterdir():
+            self.assertEqual(self.read(f"back/topology/{file.name}"), file.read_bytes())

@@ -1,6 +1,7 @@
 """File systems of the kernel: FAT, exFAT, folders of ext4 and tmpfs that fold case, and overlays. Each is
 skipped where the kernel, or the program that makes it, is missing."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -102,6 +103,70 @@ class Fat(DiskCase):
 class ExFat(Fat):
     def make(self):
         return self.mounted("exfat", "-o", "loop", source=self.image("mkfs.exfat"))
+
+
+class BlockDevices(DiskCase):
+    """A message on a block device, which may be larger."""
+
+    PLAIN = 40 * 512 - 88 - 2 * 16  # with its header and tags, whole sectors
+
+    def device(self, sectors_more=0):
+        self.load_loops()
+        self.write("plain", os.urandom(self.PLAIN))
+        done = self.run_in(self.dir, "encrypt", "-q", *KEY, "-o", "image", "plain")
+        self.assertEqual(done.returncode, 0, done)
+        with open(self.path("image"), "ab") as file:
+            self.assertEqual(file.tell() % 512, 0)
+            file.write(b"\xff" * (512 * sectors_more))
+        made = subprocess.run(["losetup", "--find", "--show", self.path("image")], capture_output=True,
+                              text=True)
+        if made.returncode != 0:
+            self.skipTest(f"losetup: {made.stderr.strip()}")
+        device = made.stdout.strip()
+        self.addCleanup(subprocess.run, ["losetup", "-d", device], check=True)
+        return device
+
+    def load_loops(self):
+        if shutil.which("losetup") is None:
+            self.skipTest("losetup is not installed")
+
+    def outcome(self, *args):
+        done = self.run_in(self.dir, *args)
+        self.assertEqual(done.returncode, 0, done)
+        return done.stdout
+
+    def test_info_ranges_and_all_of_it(self):
+        device = self.device()
+        plain = self.path("plain").read_bytes()
+        report = json.loads(self.outcome("info", "--json", device))
+        self.assertEqual((report["bytes"], report["plain_bytes"], report["segments"]),
+                         (40 * 512, self.PLAIN, 2))
+        self.assertIn(b"20480 bytes of a device, of which at most", self.outcome("info", device))
+        self.assertEqual(self.outcome("decrypt", "-q", *KEY, "-c", device), plain)
+        self.assertEqual(self.outcome("decrypt", "-q", *KEY, "--offset", 17000, "--length", 99, "-c", device),
+                         plain[17000:17099])
+        self.outcome("verify", *KEY, device)
+
+    def test_ranges_on_one_that_is_larger(self):
+        device = self.device(sectors_more=100)
+        plain = self.path("plain").read_bytes()
+        self.assertEqual(self.outcome("decrypt", "-q", *KEY, "--offset", 5, "--length", 16000, "-c", device),
+                         plain[5:16005])
+        self.assertEqual(self.run_in(self.dir, "verify", *KEY, device).returncode, 4)
+
+    def test_rekey_replaces_files_alone(self):
+        device = self.device()
+        done = self.run_in(self.dir, "rekey", *KEY, "--to-key-file", KEY[-1], device)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn(b"not a regular file", done.stderr)
+        self.assertTrue(pathlib.Path(device).is_block_device())
+
+    def test_a_device_can_be_encrypted_and_raw_reads_it(self):
+        device = self.device(sectors_more=3)
+        self.outcome("encrypt", "-q", *KEY, "-o", "sealed", device)
+        self.assertEqual(self.outcome("decrypt", "-q", *KEY, "-c", "sealed"), self.path("image").read_bytes())
+        self.outcome("encrypt", "-q", "--format", "raw", "--mode", "xts", *KEY, "-o", "raw", device)
+        self.assertEqual(self.path("raw").stat().st_size, self.path("image").stat().st_size)
 
 
 class FoldingFolders(DiskCase):

@@ -28,22 +28,39 @@ Case make_case(Input& input, const Execution& execution) {
   made.options.mode = input.ConsumeBool() ? BlockMode::cbc : BlockMode::ctr;
   made.options.key_bits = one_of(input, sizes);
   made.options.iterations = number(input, 1, 3);
+  made.options.kdf = input.ConsumeBool() ? SaltedKdf::pbkdf2 : SaltedKdf::evp;
+  made.options.digest = static_cast<Digest>(number(input, 0, digest_names.size() - 1));
   made.options.execution = execution;
   return made;
+}
+
+// The key, then the IV.
+Buffer derive(const Case& given, const EVP_CIPHER* cipher) {
+  const std::size_t key_bytes = given.options.key_bits / 8;
+  Buffer derived(key_bytes + 16);
+  const auto digest = static_cast<std::size_t>(given.options.digest);
+  const EVP_MD* const hash = EVP_get_digestbyname(std::string(digest_names.at(digest)).c_str());
+  const auto size = static_cast<int>(given.passphrase.size());
+  if (given.options.kdf == SaltedKdf::evp) {
+    require(EVP_BytesToKey(cipher, hash, given.header.salt.data(), given.passphrase.data(), size, 1,
+                           derived.data(), derived.data() + key_bytes) > 0);
+    return derived;
+  }
+  const auto* const passphrase = reinterpret_cast<const char*>(given.passphrase.data());
+  require(PKCS5_PBKDF2_HMAC(passphrase, size, given.header.salt.data(), 8,
+                            static_cast<int>(given.options.iterations), hash,
+                            static_cast<int>(derived.size()), derived.data()) == 1);
+  return derived;
 }
 
 // Nothing if OpenSSL refuses the padding.
 std::optional<Buffer> by_evp(const Case& given, bool encrypting, const Buffer& in) {
   const std::size_t key_bytes = given.options.key_bits / 8;
-  Buffer derived(key_bytes + 16);
-  const auto* const passphrase = reinterpret_cast<const char*>(given.passphrase.data());
-  require(PKCS5_PBKDF2_HMAC(passphrase, static_cast<int>(given.passphrase.size()),
-                            given.header.salt.data(), 8, static_cast<int>(given.options.iterations),
-                            EVP_sha256(), static_cast<int>(derived.size()), derived.data()) == 1);
   const bool cbc = given.options.mode == BlockMode::cbc;
   const EVP_CIPHER* cipher = key_bytes == 16   ? (cbc ? EVP_aes_128_cbc() : EVP_aes_128_ctr())
                              : key_bytes == 24 ? (cbc ? EVP_aes_192_cbc() : EVP_aes_192_ctr())
                                                : (cbc ? EVP_aes_256_cbc() : EVP_aes_256_ctr());
+  const Buffer derived = derive(given, cipher);
   const std::unique_ptr<EVP_CIPHER_CTX, void (*)(EVP_CIPHER_CTX*)> context(EVP_CIPHER_CTX_new(),
                                                                            EVP_CIPHER_CTX_free);
   require(EVP_CipherInit_ex(context.get(), cipher, nullptr, derived.data(),
@@ -79,6 +96,33 @@ void check(Input& input, const Case& given) {
   if (expected) require(equal(sink.data(), *expected));
 }
 
+std::unique_ptr<Source> ordered(const Buffer& data) {
+  return std::make_unique<support::TricklingSource>(data);
+}
+
+// What has been encoded comes back, and anything else is refused or decoded, from any pieces.
+void check_base64(Input& input) {
+  Buffer bytes = take(input, number(input, 0, 300));
+  Buffer encoded(4 * ((bytes.size() + 2) / 3) + 1);
+  encoded.resize(static_cast<std::size_t>(
+      EVP_EncodeBlock(encoded.data(), bytes.data(), static_cast<int>(bytes.size()))));
+  const std::size_t line = number(input, 1, 100);
+  for (std::size_t at = line; at < encoded.size(); at += line + 1) {
+    encoded.insert(encoded.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  }
+  const bool damaged = input.ConsumeBool();
+  if (damaged) damage(input, encoded);
+  const std::size_t before = number(input, 0, encoded.size());
+  const Bytes text = encoded;
+  Base64Source source(text.first(before),
+                      ordered({text.begin() + static_cast<std::ptrdiff_t>(before), text.end()}));
+  Buffer decoded(encoded.size() + 1);
+  std::size_t n = 0;
+  const bool refused = throws<IntegrityError>([&] { n = source.read(decoded); });
+  require(damaged || !refused);
+  if (!damaged) require(equal(Bytes(decoded).first(n), bytes));
+}
+
 // The start of a file: a header that something may have happened to, or anything.
 Buffer any_start(Input& input) {
   if (input.ConsumeBool()) return take(input, number(input, 0, 20));
@@ -110,6 +154,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace paraes::fuzz;
   Input input(data, size);
   check_header(any_start(input));
+  check_base64(input);
   const AnyKernel kernel(input);
   check(input, make_case(input, kernel.execution(static_cast<int>(number(input, 1, 2)))));
   return 0;

@@ -11,18 +11,21 @@
 
 namespace paraes::fuzz {
 
-// A file, something that is read in order, or a pipe.
+// A file, something that is read in order, also with pauses, or a pipe.
 class AnySource {
  public:
   // The header of a message is skipped where a file would still have it.
   AnySource(Input& input, const Buffer& data, std::size_t header_bytes = 0) {
     const Buffer body(data.begin() + static_cast<std::ptrdiff_t>(header_bytes), data.end());
-    switch (number(input, 0, 2)) {
+    switch (number(input, 0, 3)) {
       case 0:
         file_ = std::make_unique<support::RandomSource>(data);
         break;
       case 1:
         ordered_ = std::make_unique<support::OrderedSource>(body);
+        break;
+      case 3:
+        ordered_ = std::make_unique<support::TricklingSource>(body);
         break;
       default:
         pipe_ = std::make_unique<SplitPipe>(input, body);

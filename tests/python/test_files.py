@@ -268,6 +268,14 @@ def test_only_regular_files_are_replaced_and_read():
     assert names() == ["fifo", "plain", "plain.paes", "sub"]
 
 
+def test_files_that_announce_another_size():
+    text = Path("/proc/version").read_bytes()
+    assert os.stat("/proc/version").st_size != len(text)
+    paraes.encrypt_file("/proc/version", "sealed", key=KEY)
+    paraes.decrypt_file("sealed", "opened", key=KEY)
+    assert Path("opened").read_bytes() == text
+
+
 def test_modes_and_times():
     make()
     os.chmod("plain", 0o666)

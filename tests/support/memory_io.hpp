@@ -39,6 +39,23 @@ class OrderedSource : public Source {
   std::size_t at_ = 0;
 };
 
+// A pipe whose writer pauses after every piece: it gives the least that is wanted, and some more.
+class TricklingSource : public OrderedSource {
+ public:
+  using OrderedSource::OrderedSource;
+
+  Ready read_ready(MutableBytes buffer, std::size_t least) override {
+    pieces_ = pieces_ * 6364136223846793005U + 1442695040888963407U;
+    const auto more = static_cast<std::size_t>(pieces_ >> 33U) % (buffer.size() - least + 1);
+    const std::size_t wanted = least + more / (1 + (pieces_ >> 8U) % 64);
+    const std::size_t n = read(buffer.first(wanted));
+    return {.bytes = n, .ended = n < wanted};
+  }
+
+ private:
+  std::uint64_t pieces_ = 1;  // of a linear congruential generator
+};
+
 // After its data, reads wait until they are cancelled.
 class SilentSource : public OrderedSource {
  public:

@@ -35,6 +35,7 @@ using support::OrderedSink;
 using support::OrderedSource;
 using support::RandomSource;
 using support::SilentSource;
+using support::TricklingSource;
 
 // The chunk of an input of unknown size.
 constexpr std::size_t chunk = (1U << 20) - 4096;
@@ -178,12 +179,14 @@ TEST(CopyStream, IsTheOneChunkAnswerAroundTheEndsOfChunks) {
       const Buffer plain = support::pattern(bytes);
       compare<OrderedSource, OrderedSink>(subject, Direction::encrypt, plain, 4, true);
       compare<RandomSource, PageSink>(subject, Direction::encrypt, plain, 4, true);
+      compare<TricklingSource, PageSink>(subject, Direction::encrypt, plain, 4, true);
       const auto stream =
           open(subject.mode, subject.padding, subject.unit_bytes, Direction::encrypt, 1);
       const Buffer sealed = at_once(*stream, plain);
       compare<OrderedSource, PageSink>(subject, Direction::decrypt, sealed, 2, true);
       compare<RandomSource, OrderedSink>(subject, Direction::decrypt, sealed, 1, true);
       compare<OrderedSource, OrderedSink>(subject, Direction::decrypt, sealed, 2, false);
+      compare<TricklingSource, OrderedSink>(subject, Direction::decrypt, sealed, 2, true);
     }
   }
 }

@@ -40,6 +40,7 @@ const std::vector<std::pair<ErrorKind, IsOf>> classes = {
     {ErrorKind::wrong_key, is_of<WrongKey>},
     {ErrorKind::io_error, is_of<IoError>},
     {ErrorKind::cannot_rename, is_of<CannotRename>},
+    {ErrorKind::bad_padding, is_of<BadPadding>},
 };
 
 void expect(ErrorKind kind, const std::exception& error) {
@@ -65,6 +66,7 @@ TEST(ErrorKind, IsThatOfTheClass) {
   expect(ErrorKind::device_memory, OutOfMemory("memory"));
   expect(ErrorKind::integrity_error, IntegrityError("integrity"));
   expect(ErrorKind::bad_segment, BadSegment("segment", 1, 2, true));
+  expect(ErrorKind::bad_padding, BadPadding("padding", true));
   expect(ErrorKind::not_salted, NotSalted("salt"));
   expect(ErrorKind::wrong_key, WrongKey(WrongKey::Secret::key, "key"));
   expect(ErrorKind::io_error, IoError("io", 5));

@@ -108,6 +108,20 @@ TEST(Pbkdf2, MatchesEvpForShortSecrets) {
   }
 }
 
+// The command's tests compare it with openssl.
+TEST(EvpBytesToKey, SizesThatItDoesNotMake_AreRefused) {
+  const auto make = [](std::size_t salt, std::size_t key, std::size_t iv) {
+    Text key_bytes(key);
+    Text iv_bytes(iv);
+    evp_bytes_to_key(Digest::md5, text_of("word"), Text(salt), key_bytes, iv_bytes);
+  };
+  for (const std::size_t key : {16, 24, 32}) EXPECT_NO_THROW(make(8, key, 16));
+  EXPECT_THROW(make(7, 16, 16), InvalidArgument);
+  EXPECT_THROW(make(8, 17, 16), InvalidArgument);
+  EXPECT_THROW(make(8, 0, 16), InvalidArgument);
+  EXPECT_THROW(make(8, 16, 12), InvalidArgument);
+}
+
 // RFC 7914 section 12, the vector with r = 8 and p = 1.
 TEST(Scrypt, MatchesRfc7914) {
   Text out(64);

@@ -28,6 +28,7 @@ using support::RandomSink;
 using support::RandomSource;
 using support::SilentSource;
 using support::throws;
+using support::TricklingSource;
 
 SegmentLayout layout(std::uint64_t header, std::uint64_t first, std::uint64_t later,
                      SegmentLayout::Last last) {
@@ -238,10 +239,14 @@ TEST(Messages, SealAndOpen_GiveTheSameBytesForEverySourceAndSink) {
           ASSERT_EQ(sealed.size(), message.layout().sealed_bytes(bytes));
           ASSERT_EQ((seal<OrderedSource, OrderedSink>(message, plain, options)), sealed);
           ASSERT_EQ((seal<OrderedSource, RandomSink>(message, plain, options)), sealed);
+          ASSERT_EQ((seal<TricklingSource, OrderedSink>(message, plain, options)), sealed);
+          ASSERT_EQ((seal<TricklingSource, RandomSink>(message, plain, options)), sealed);
           ASSERT_EQ((seal<RandomSource, OrderedSink>(message, plain, options)), sealed);
           ASSERT_EQ((open<RandomSource, RandomSink>(subject, sealed, options)), plain);
           ASSERT_EQ((open<OrderedSource, OrderedSink>(subject, sealed, options)), plain);
           ASSERT_EQ((open<OrderedSource, RandomSink>(subject, sealed, options)), plain);
+          ASSERT_EQ((open<TricklingSource, OrderedSink>(subject, sealed, options)), plain);
+          ASSERT_EQ((open<TricklingSource, RandomSink>(subject, sealed, options)), plain);
           ASSERT_EQ((open<RandomSource, OrderedSink>(subject, sealed, options)), plain);
         }
       }
