@@ -163,14 +163,14 @@ class Finder {
   // The folder of arguments that begin with `prefix`. `root`: null for one that was skipped.
   std::uint32_t top_of(const std::shared_ptr<const TreeRoot>& root, const std::string& prefix,
                        bool mirrors = false) {
-    const auto [top, is_new] = tops_.try_emplace({root.get(), prefix, mirrors}, 0);
-    if (is_new) {
-      const std::string mirrored = mirrors ? mirror_above(prefix) : "";
-      top->second =
-          list_.add_top({.root = root, .shown = prefix, .mirrored = mirrored, .follow = true});
-      note_target(top->second);
-    }
-    return top->second;
+    const std::tuple<const TreeRoot*, std::string, bool> key{root.get(), prefix, mirrors};
+    if (const auto known = tops_.find(key); known != tops_.end()) return known->second;
+    const std::string mirrored = mirrors ? mirror_above(prefix) : "";
+    const std::uint32_t top =
+        list_.add_top({.root = root, .shown = prefix, .mirrored = mirrored, .follow = true});
+    note_target(top);
+    tops_.emplace(key, top);
+    return top;
   }
 
   // Records that the folders in `prefix` are mirrored. Returns the prefix below the folder of -o.
@@ -181,7 +181,14 @@ class Finder {
       std::string plain = plain_prefix(folder);
       if (plain.empty()) continue;
       plain.pop_back();
-      mirror(Descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), folder, plain);
+      struct stat status = {};
+      if (stat(folder.c_str(), &status) != 0) throw io_error(folder, "open", errno);
+      // It may be one that can be searched, and not read.
+      found_.outputs->add_folder(
+          plain, status,
+          attributes_of(
+              [&] { return Descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); },
+              folder));
     }
     return plain_prefix(prefix);
   }
@@ -229,8 +236,8 @@ class Finder {
     Searched searched{number, opened};
     if (found_.outputs) {
       const std::string mirrored = mirrored_path(number);
-      mirror(list_.top(number).root->open_file(path, O_RDONLY | O_DIRECTORY), opened->name(),
-             mirrored);
+      mirror(*opened, mirrored,
+             [&] { return list_.top(number).root->open_file(path, O_RDONLY | O_DIRECTORY); });
       searched.output = found_.outputs->existing(mirrored);
     }
     const std::size_t first = stack.size();
@@ -289,12 +296,22 @@ class Finder {
   }
 
   // Records that the folder `path` below that of -o takes over from this one what folders do.
-  void mirror(const Descriptor& folder, const std::string& shown, const std::string& path) {
+  // `open`: opens it to be read.
+  template <class Open>
+  void mirror(const Folder& folder, const std::string& path, const Open& open) {
     struct stat status = {};
-    if (folder.get() < 0 || fstat(folder.get(), &status) != 0) throw io_error(shown, "open", errno);
-    std::vector<FileAttribute> attributes;
-    if (plan_.looks_at_attributes()) attributes = file_attributes(folder.get(), shown);
-    found_.outputs->add_folder(path, status, std::move(attributes));
+    if (fstat(folder.descriptor(), &status) != 0) throw io_error(folder.name(), "open", errno);
+    found_.outputs->add_folder(path, status, attributes_of(open, folder.name()));
+  }
+
+  // Those of a folder, if the run needs them; none of one that cannot be read.
+  template <class Open>
+  [[nodiscard]] std::vector<FileAttribute> attributes_of(const Open& open,
+                                                         const std::string& shown) const {
+    if (!plan_.looks_at_attributes()) return {};
+    const Descriptor folder = open();
+    if (folder.get() < 0) return {};
+    return file_attributes(folder.get(), shown);
   }
 
   // Gives the next folder of the list, `number`, the folder of its outputs.

@@ -77,7 +77,7 @@ class OutputTree {
     timespec modified = {};  // if there is a mode
     std::optional<std::pair<uid_t, gid_t>> owner;
     std::vector<FileAttribute> attributes;
-    bool clashes = false;  // it mirrors several that have attributes
+    bool clashes = false;  // it mirrors several, and one has attributes
   };
 
   void make_folder(const std::string& path);

@@ -118,9 +118,8 @@ std::vector<std::string> plan_inputs(const CryptOptions& options, const Surround
     for (const std::string& name : names) {
       if (name.size() <= most_path_bytes) continue;
       throw InvalidArgument(fmt::format(
-          "--files-from {}: it has an entry of {} bytes, more than the path of a file can have: "
-          "one "
-          "name {} is expected",
+          "--files-from {}: it has an entry of {} bytes, more than a path can have: one name {} is "
+          "expected",
           *options.files_from, name.size(), options.null_list ? "before each NUL" : "a line"));
     }
     plan.inputs.insert(plan.inputs.end(), names.begin(), names.end());

@@ -14,6 +14,7 @@
 #include "cli/plan/plan.hpp"
 #include "cli/run/report.hpp"
 #include "cli/terminal/messages.hpp"
+#include "cli/terminal/progress.hpp"
 #include "cli/words/choices.hpp"
 #include "cli/words/errors.hpp"
 #include "cli/words/sizes.hpp"
@@ -28,6 +29,10 @@ SaltedHeader read_salted_header(std::unique_ptr<Source>& source) {
   std::array<std::uint8_t, SaltedHeader::bytes> start{};
   std::size_t n = source->read(start);
   if (looks_salted_in_base64(Bytes(start).first(n))) {
+    // Lines of 64 characters and a newline have 48 bytes.
+    if (const auto left = source->remaining()) {
+      Progress::change_total(-static_cast<std::int64_t>((n + *left) / 65 * 17));
+    }
     source = std::make_unique<Base64Source>(Bytes(start).first(n), std::move(source));
     n = source->read(start);
   }

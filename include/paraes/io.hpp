@@ -89,8 +89,8 @@ class PARAES_EXPORT Source {
     std::size_t bytes = 0;
     bool ended = false;  // there are no more; otherwise there may be some
   };
-  // As read, but for what should go on while its writer pauses: with `least` bytes or more, returns
-  // once no others have come for some milliseconds. Returns fewer than `least` only at the end.
+  // As read, but for what should go on while its writer pauses: with `least` bytes or more, waits
+  // no longer than some milliseconds in all for others. Returns fewer than `least` only at the end.
   // Sources that do not know whether they would wait fill the buffer.
   virtual Ready read_ready(MutableBytes buffer, std::size_t least);
 };

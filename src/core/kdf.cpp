@@ -99,7 +99,10 @@ void evp_bytes_to_key(Digest digest, Bytes passphrase, Bytes salt, MutableBytes 
     throw InvalidArgument(
         "EVP_BytesToKey takes a salt of 8 bytes and makes a key of 16, 24 or 32 and an IV of 16");
   }
-  const int made = EVP_BytesToKey(cipher, hash_of(digest), salt.data(), passphrase.data(),
+  // For OpenSSL a null pointer means that nothing is to be derived.
+  const std::uint8_t none = 0;
+  const std::uint8_t* const text = passphrase.empty() ? &none : passphrase.data();
+  const int made = EVP_BytesToKey(cipher, hash_of(digest), salt.data(), text,
                                   static_cast<int>(passphrase.size()), 1, key.data(), iv.data());
   check(fits(key.size(), made) ? 1 : 0, "EVP_BytesToKey");
 }

@@ -60,6 +60,7 @@ bool wait_for_data(int descriptor, int cancelled, int milliseconds, std::string_
                                  {.fd = cancelled, .events = POLLIN, .revents = 0}}};
   while (poll(wait.data(), wait.size(), milliseconds) < 0) {
     if (errno != EINTR) fail("read", name, errno);
+    if (milliseconds >= 0) return false;  // signals must not make it longer
   }
   if (wait[1].revents != 0) fail("read", name, ECANCELED);
   return wait[0].revents != 0;

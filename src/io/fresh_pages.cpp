@@ -36,7 +36,9 @@ FreshPages::Piece FreshPages::take(std::size_t bytes) {
 }
 
 MutableBytes SinkBuffer::take(std::size_t begin, std::size_t bytes) {
+  if (fresh_.region && !given_ && fresh_.bytes.size() >= bytes) return fresh_.bytes.first(bytes);
   fresh_ = {};
+  given_ = false;
   if (pages_ != nullptr && bytes >= least_fresh_bytes) fresh_ = pages_->take(bytes);
   return fresh_.region ? fresh_.bytes : take_own(begin, bytes);
 }
@@ -48,7 +50,8 @@ MutableBytes SinkBuffer::take_own(std::size_t begin, std::size_t bytes) {
 }
 
 void SinkBuffer::write(Sink& sink, Bytes data) const {
-  if (fresh_.region) {
+  if (fresh_.region && data.size() >= least_fresh_bytes) {
+    given_ = true;
     sink.write_pages(data);
   } else {
     sink.write(data);

@@ -44,13 +44,15 @@ class SinkBuffer {
   [[nodiscard]] MutableBytes take(std::size_t begin, std::size_t bytes);
   // The same, never in new pages.
   [[nodiscard]] MutableBytes take_own(std::size_t begin, std::size_t bytes);
-  // Appends `data`, a part of the last bytes taken, to the sink.
+  // Appends `data`, a part of the last bytes taken, to the sink. What is small is copied: a pipe
+  // would keep a huge page for it.
   void write(Sink& sink, Bytes data) const;
 
  private:
   IoBuffer own_;
   FreshPages* pages_;
-  FreshPages::Piece fresh_;  // the last bytes taken, if they are in such pages
+  FreshPages::Piece fresh_;     // the last bytes taken, if they are in such pages
+  mutable bool given_ = false;  // to the sink, which may keep them
 };
 
 }  // namespace paraes

@@ -25,10 +25,11 @@ namespace {
 constexpr std::uint64_t read_ahead_bytes = std::uint64_t{128} << 10;
 
 // Whether a regular file has as many bytes as its status says. A file system that makes up files
-// when they are read, such as /proc and /sys, gives them no blocks, and a size of zero or a page,
-// at whose end some of them fail.
+// when they are read, such as /proc, /sys and some of FUSE, gives them no blocks, and a size of
+// zero or a page, at whose end some of them fail.
 bool has_its_size(int descriptor, const struct stat& status) {
   if (status.st_blocks != 0) return true;
+  if (system::makes_up_contents(descriptor)) return false;
   std::uint8_t byte = 0;
   const bool empty = status.st_size == 0;
   const ssize_t n = pread(descriptor, &byte, 1, empty ? 0 : status.st_size - 1);

@@ -237,7 +237,11 @@ PipeReader::PipeReader(Source& source, const SegmentLayout& layout, Direction di
       per_chunk_(per_chunk),
       following_(layout.last == SegmentLayout::Last::shorter ? 0
                  : seals_                                    ? 1
-                                                             : std::size_t{segment_tag_bytes}) {}
+                                                             : std::size_t{segment_tag_bytes}) {
+  // All that it may need, as of the workers' buffers.
+  const std::uint64_t segment = layout.segment_bytes + segment_tag_bytes;
+  ahead_.reserve(following_ + static_cast<std::size_t>(per_chunk > 1 ? segment : 0));
+}
 
 std::size_t PipeReader::bytes_of(std::uint64_t segments) const noexcept {
   const std::uint64_t end = next_ + segments;

@@ -56,7 +56,8 @@ bool Base64Source::decode_more(std::size_t least) {
   // nothing.
   for (const std::uint8_t c : d.characters) {
     if (is_space(c)) continue;
-    if (c == '-' || (d.padded && c != '=')) refuse("other characters follow its end");
+    if (d.padded && c != '=') refuse("other characters follow its end");
+    if (c == '-') refuse("it has other characters");
     d.padded = d.padded || c == '=';
   }
   const auto count = static_cast<int>(d.characters.size());
@@ -85,10 +86,14 @@ std::size_t Base64Source::read(MutableBytes buffer) {
 Source::Ready Base64Source::read_ready(MutableBytes buffer, std::size_t least) {
   Decoder& d = *decoder_;
   std::size_t done = 0;
+  bool waits = true;  // once for bytes that are not needed
   while (done < buffer.size()) {
     if (d.used == d.bytes.size()) {
       if (d.ended) return {.bytes = done, .ended = true};
-      if (!decode_more(done < least ? 1 : 0)) break;
+      const bool needs = done < least;
+      if (!needs && !waits) break;
+      waits = needs;
+      if (!decode_more(needs ? 1 : 0)) break;
       continue;
     }
     const std::size_t n = std::min(buffer.size() - done, d.bytes.size() - d.used);

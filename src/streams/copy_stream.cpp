@@ -81,6 +81,7 @@ class StreamCopy final : private WorkerStages {
     const auto input_bytes = source_.remaining();
     if (input_bytes) stream_.check_length(*input_bytes);
     chunk_ = chunk_bytes(input_bytes);
+    ahead_.reserve(least_last_ + (input_bytes ? 0 : granule_));
     is_small_ = input_bytes && *input_bytes < 2 * min_bytes_per_worker;
     FreshPages* const pages =
         sink_.takes_pages() && capacity() <= max_fresh_bytes ? &pages_ : nullptr;

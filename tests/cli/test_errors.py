@@ -186,10 +186,10 @@ class ForeignFiles(ErrorCase):
             self.check(made, "a file of age", "age -d -i IDENTITY")
 
     def test_others_are_none_of_them(self):
-        for data in (b"", b"PK", b"\x85", b"\x85\x01\x0c\x09" + bytes(40), b"\x99\x01\x0c\x04" + bytes(40),
+        for data in (b"PK", b"\x85", b"\x85\x01\x0c\x09" + bytes(40), b"\x99\x01\x0c\x04" + bytes(40),
                      b"7zip" + bytes(40), b"age-encryption" + bytes(40), bytes(40), b"\xff" * 40):
             self.write("f", data)
-            line = self.line(4 if not data else 2, "decrypt", *KEY, "-c", "f") if data else ""
+            line = self.line(2, "decrypt", *KEY, "-c", "f")
             self.assertNotIn("looks like", line)
 
 

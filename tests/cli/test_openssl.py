@@ -104,7 +104,7 @@ class OpensslFormat(Case):
         text = self.enc("256-cbc", pattern(5000), "-a")
         for damaged, says in ((text[:-3], "within four"), (text + b"U2Fs", "follow its end"),
                               (text[:100] + b"*" + text[101:], "other characters"),
-                              (text[:100] + b"-" + text[101:], "follow its end"),
+                              (text[:100] + b"-" + text[101:], "other characters"),
                               (text[:100] + b"=" + text[101:], ""), (text[:30], "within four"),
                               (text[:16], "ends within its header"), (b"U2FsdGVkX1", "within four")):
             with self.subTest(says=says, size=len(damaged)):

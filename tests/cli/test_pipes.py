@@ -208,6 +208,21 @@ class Trickles(Case):
         self.data = self.data[:96_000]
         self.check([*raw, "cbc", *iv, "--nopad"], 95_984, 48_000, 48_000)
 
+    def test_base64_that_never_stops_goes_on(self):
+        """Its writer is slow, and no pause is long."""
+        text = self.openssl("enc", "-aes-256-ctr", "-pbkdf2", "-a", "-pass", "file:p", stdin=self.data)
+        run = self.start("decrypt", "-q", *OPENSSL, "--mode", "ctr", stdin=-1, stdout=-1)
+        sent = 0
+        end = time.monotonic() + DEADLINE
+        while not select.select([run.stdout], [], [], 0.002)[0]:
+            self.assertLess(time.monotonic(), end)
+            run.stdin.write(text[sent:sent + 65])
+            run.stdin.flush()
+            sent += 65
+        self.assertLess(sent, 20_000)
+        plain, errors = run.communicate(text[sent:])
+        self.assertEqual((run.returncode, plain), (0, self.data), errors)
+
     def test_a_log_that_is_encrypted_live_can_be_read_live(self):
         encrypts = self.start("encrypt", "-q", *KEY, stdin=-1, stdout=-1)
         decrypts = self.start("decrypt", "-q", *KEY, stdin=encrypts.stdout, stdout=-1)

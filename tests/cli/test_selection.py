@@ -77,6 +77,20 @@ class FilesFrom(SelectionCase):
         self.assertLess(len(text), 300)
         self.assertEqual(len(self.tree("t")), 4)
 
+    def test_folders_above_that_cannot_be_read(self):
+        """As /home often is: it can be searched."""
+        nobody = self.as_another_user()
+        self.write("key", KEYS[256], 0o644)
+        for name in ("t", "t/sub"):
+            self.path(name).chmod(0o711)
+        self.dir.chmod(0o777)
+        for flags in ([], ["--xattrs"]):
+            top = "out" + "".join(flags)
+            done = self.run_paraes("encrypt", "-q", "-k", "key", "--files-from", "-", *flags, "-o", top,
+                                   stdin=b"t/a\nt/b\nt/sub/a\n", **nobody)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(self.tree(top)), ["t/a.paes", "t/b.paes", "t/sub/a.paes"])
+
     def test_the_list_is_protected(self):
         self.write("t/list", b"t/a\nt/list\n")
         for more in (["--rm"], ["--rm", "-r", "t"]):

@@ -42,7 +42,9 @@ Buffer derive(const Case& given, const EVP_CIPHER* cipher) {
   const EVP_MD* const hash = EVP_get_digestbyname(std::string(digest_names.at(digest)).c_str());
   const auto size = static_cast<int>(given.passphrase.size());
   if (given.options.kdf == SaltedKdf::evp) {
-    require(EVP_BytesToKey(cipher, hash, given.header.salt.data(), given.passphrase.data(), size, 1,
+    Buffer text = given.passphrase;
+    text.push_back(0);  // so that it is no null pointer
+    require(EVP_BytesToKey(cipher, hash, given.header.salt.data(), text.data(), size, 1,
                            derived.data(), derived.data() + key_bytes) > 0);
     return derived;
   }

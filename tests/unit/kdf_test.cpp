@@ -122,6 +122,18 @@ TEST(EvpBytesToKey, SizesThatItDoesNotMake_AreRefused) {
   EXPECT_THROW(make(8, 16, 12), InvalidArgument);
 }
 
+// The first block of EVP_BytesToKey is the hash of passphrase and salt.
+TEST(EvpBytesToKey, EmptyPassphrase_HashesTheSalt) {
+  const Text salt = support::make_key(8, 1);
+  Text key(16);
+  Text iv(16);
+  evp_bytes_to_key(Digest::md5, {}, salt, key, iv);
+  Text hash(16);
+  unsigned size = 0;
+  ASSERT_EQ(EVP_Digest(salt.data(), salt.size(), hash.data(), &size, EVP_md5(), nullptr), 1);
+  EXPECT_EQ(key, hash);
+}
+
 // RFC 7914 section 12, the vector with r = 8 and p = 1.
 TEST(Scrypt, MatchesRfc7914) {
   Text out(64);

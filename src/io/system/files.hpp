@@ -51,6 +51,10 @@ void expect_sequential_reads(int file) noexcept;
 // matter: there is none then.
 void remove_access_list(int descriptor) noexcept;
 
+// Whether the file system of an open file makes up its contents when they are read, as /proc and
+// /sys do. Reading one byte of such a file can take it away (/proc/kmsg).
+[[nodiscard]] bool makes_up_contents(int descriptor) noexcept;
+
 [[nodiscard]] bool has_attributes() noexcept;
 // See paraes::file_attributes. Returns false and sets errno if one cannot be read.
 [[nodiscard]] bool read_attributes(int descriptor, std::vector<FileAttribute>& attributes);

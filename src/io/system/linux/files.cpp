@@ -1,7 +1,9 @@
 #include "src/io/system/files.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -104,6 +106,23 @@ constexpr const char* access_list = "system.posix_acl_access";
 
 void remove_access_list(int descriptor) noexcept {
   static_cast<void>(fremovexattr(descriptor, access_list));
+}
+
+bool makes_up_contents(int descriptor) noexcept {
+  struct statfs status = {};
+  if (fstatfs(descriptor, &status) != 0) return false;
+  switch (static_cast<unsigned long>(status.f_type)) {
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case DEBUGFS_MAGIC:
+    case TRACEFS_MAGIC:
+    case SECURITYFS_MAGIC:
+    case CGROUP_SUPER_MAGIC:
+    case CGROUP2_SUPER_MAGIC:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool has_attributes() noexcept { return true; }

@@ -59,6 +59,8 @@ void remove_access_list(int /*descriptor*/) noexcept {}
 // Nor for attributes.
 bool has_attributes() noexcept { return false; }
 
+bool makes_up_contents(int /*descriptor*/) noexcept { return false; }
+
 bool read_attributes(int /*descriptor*/, std::vector<FileAttribute>& /*attributes*/) {
   return true;
 }
