@@ -28,6 +28,12 @@ namespace {
 // How the user may insist on binary data on a terminal.
 enum class Insist { no, yes };
 
+// Whether both are the same file, or the same block device, which can have several nodes.
+bool are_same(const struct stat& one, const struct stat& other) {
+  if (FileId(one) == FileId(other)) return true;
+  return S_ISBLK(one.st_mode) && S_ISBLK(other.st_mode) && one.st_rdev == other.st_rdev;
+}
+
 // `path`: "-" is standard output.
 Destination to_descriptor(const FileContext& run, const FileJob& job, const Input& input,
                           int number, const std::string& path, Insist insist) {
@@ -37,7 +43,7 @@ Destination to_descriptor(const FileContext& run, const FileJob& job, const Inpu
   // Of a terminal or a socket, the two directions are apart.
   const bool one_way =
       S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISFIFO(status.st_mode);
-  if (one_way && FileId(status) == FileId(input.status)) {
+  if (one_way && are_same(status, input.status)) {
     throw InvalidArgument(
         fmt::format("{}: it is the input file itself; write to another file", name));
   }
@@ -137,7 +143,7 @@ std::optional<Existing> existing_at(const Destination& destination, const Folder
 // Throws InvalidArgument for what is never replaced, whatever the flags say.
 void refuse_existing(FileContext& run, const FileJob& job, const Input& input,
                      const Destination& destination, const struct stat& status) {
-  if (FileId(status) == FileId(input.status)) {
+  if (are_same(status, input.status)) {
     throw InvalidArgument(fmt::format(
         "{}: it is the input file itself; write to another file with -o", destination.path));
   }
@@ -276,6 +282,7 @@ void choose_for_existing(FileContext& run, const FileJob& job, const Input& inpu
     }
     destination.written_in_place = true;
     destination.in_place = FileId(status);
+    destination.exists = S_ISBLK(status.st_mode);
     return;
   }
   destination.exists = true;
@@ -311,8 +318,10 @@ std::unique_ptr<Sink> open_sink(FileContext& run, const FileJob& job,
   const Place& place = destination.place;
   auto folder = place.open_folder();
   if (destination.written_in_place) {
-    Descriptor descriptor(
-        openat(folder->descriptor(), place.name().c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    // A block device that is mounted, or a part of another one, refuses O_EXCL.
+    const int exclusive = destination.exists ? O_EXCL : 0;
+    Descriptor descriptor(openat(folder->descriptor(), place.name().c_str(),
+                                 O_WRONLY | O_CLOEXEC | O_NOCTTY | exclusive));
     struct stat status = {};
     if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
       throw io_error(destination.path, "open", errno);

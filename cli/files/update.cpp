@@ -64,7 +64,10 @@ bool has_plaintext_of(const SegmentLayout& layout, std::uint64_t sealed, std::ui
 bool UpdateRule::leaves_out(const struct stat& input, const struct stat& output,
                             const std::shared_ptr<const Folder>& folder,
                             const std::function<Place()>& encrypted) {
-  if (!S_ISREG(output.st_mode) || FileId(input) == FileId(output)) return false;
+  // The time of a device does not say when its data changed.
+  if (!S_ISREG(input.st_mode) || !S_ISREG(output.st_mode) || FileId(input) == FileId(output)) {
+    return false;
+  }
   const std::int64_t in = nanoseconds(system::modified_time(input));
   const std::int64_t out = nanoseconds(system::modified_time(output));
   if (out < in && !is_rounded_down(in, out, output)) return false;
@@ -75,7 +78,6 @@ bool UpdateRule::leaves_out(const struct stat& input, const struct stat& output,
 
 bool UpdateRule::sizes_fit(const struct stat& input, const struct stat& output,
                            const std::function<Place()>& encrypted) const {
-  if (!S_ISREG(input.st_mode)) return true;
   auto plain = static_cast<std::uint64_t>(input.st_size);
   auto sealed = static_cast<std::uint64_t>(output.st_size);
   if (plan_.verb == Verb::decrypt) std::swap(plain, sealed);

@@ -14,7 +14,7 @@ namespace paraes::cli {
 
 std::vector<std::string> read_list(const std::string& path, std::string_view flag, EntryEnd end) {
   if (path.empty()) throw InvalidArgument(fmt::format("{} has an empty name", flag));
-  const std::string shown = input_name(path);
+  const std::string shown = fmt::format("{} {}", flag, input_name(path));
   std::string text;
   {
     const Input input = open_input(path, shown);
@@ -45,8 +45,9 @@ std::vector<std::string> read_list(const std::string& path, std::string_view fla
   }
   if (by_lines && text.find("\r\n") != std::string::npos) {
     throw InvalidArgument(fmt::format(
-        "{} {}: the list has lines that end with CR LF: remove the CRs, as with `tr -d '\\r'`",
-        flag, path));
+        "{} {}: the list has lines that end with CR LF: remove the CRs, as with `tr -d '\\r'`{}",
+        flag, path,
+        flag == "--files-from" ? ", or end names that have one with NUL bytes (-0)" : ""));
   }
   std::vector<std::string> entries;
   for (std::size_t begin = 0; begin < text.size();) {

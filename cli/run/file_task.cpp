@@ -1,6 +1,7 @@
 #include "cli/run/file_task.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "cli/arguments/options.hpp"
 #include "cli/run/report.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/words/choices.hpp"
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
@@ -110,6 +112,17 @@ void transfer_stream(OpenFile& file) {
                     stream->cipher());
 }
 
+// What stands behind a message on a device looks like damage.
+void explain_device(OpenFile& file, const Error& error) {
+  const bool is_device = S_ISBLK(file.input().status.st_mode);
+  if (!is_device || !is_a(error_kind(error), ErrorKind::integrity_error)) return;
+  if (file.run().plan.reporting.quiet) return;
+  say(
+      fmt::format("note: a device may be larger than its message; `head -c BYTES {} | paraes {} -` "
+                  "reads the message alone",
+                  file.job().input.shown, verb_name(file.run().plan.verb)));
+}
+
 }  // namespace
 
 void transfer_file(OpenFile& file) {
@@ -127,8 +140,9 @@ void transfer_file(OpenFile& file) {
     } else {
       open_data(file, message, bad);
     }
-  } catch (const Error&) {
+  } catch (const Error& error) {
     file.check_input_after_error();
+    explain_device(file, error);
     throw;
   }
   // Other processes may have read after the last check in this one.

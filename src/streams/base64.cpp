@@ -86,13 +86,13 @@ std::size_t Base64Source::read(MutableBytes buffer) {
 Source::Ready Base64Source::read_ready(MutableBytes buffer, std::size_t least) {
   Decoder& d = *decoder_;
   std::size_t done = 0;
-  bool waits = true;  // once for bytes that are not needed
+  bool waits = true;  // for characters that are not needed; each read waits for such, too
   while (done < buffer.size()) {
     if (d.used == d.bytes.size()) {
       if (d.ended) return {.bytes = done, .ended = true};
       const bool needs = done < least;
       if (!needs && !waits) break;
-      waits = needs;
+      waits = false;
       if (!decode_more(needs ? 1 : 0)) break;
       continue;
     }

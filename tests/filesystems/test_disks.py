@@ -152,7 +152,47 @@ class BlockDevices(DiskCase):
         plain = self.path("plain").read_bytes()
         self.assertEqual(self.outcome("decrypt", "-q", *KEY, "--offset", 5, "--length", 16000, "-c", device),
                          plain[5:16005])
-        self.assertEqual(self.run_in(self.dir, "verify", *KEY, device).returncode, 4)
+        done = self.run_in(self.dir, "verify", *KEY, device)
+        self.assertEqual(done.returncode, 4, done)
+        self.assertIn(f"head -c BYTES {device} | paraes verify -", done.stderr.decode())
+
+    def refused(self, says, *args):
+        done = self.run_in(self.dir, "encrypt", "-q", *KEY, *args)
+        self.assertIn(done.returncode, (1, 2), done)
+        self.assertIn(says, done.stderr.decode())
+
+    def test_another_node_is_the_same_device(self):
+        device = self.device()
+        status = os.stat(device)
+        other = self.path("node")
+        os.mknod(other, status.st_mode, status.st_rdev)
+        for one, two in ((device, other), (other, device)):
+            self.refused("it is the input file itself", "-f", "-o", one, two)
+        self.assertEqual(self.outcome("decrypt", "-q", *KEY, "-c", device), self.path("plain").read_bytes())
+
+    def test_a_mounted_device_is_not_written_to(self):
+        device = self.device(sectors_more=1 << 15)
+        self.load("ext4")
+        run("mkfs.ext4", "-q", "-F", device)
+        run("mount", device, str(self.place))
+        self.addCleanup(detach, self.place)
+        (self.place / "f").write_bytes(b"precious")
+        self.refused("busy", "-f", "-o", device, "plain")
+        self.assertEqual((self.place / "f").read_bytes(), b"precious")
+
+    def test_update_takes_a_device_every_time(self):
+        device = self.device()
+        self.outcome("encrypt", "-q", "--update", *KEY, "-o", "copy", device)
+        with open(device, "r+b") as file:
+            file.write(b"changed")
+        self.outcome("encrypt", "-q", "--update", *KEY, "-o", "copy", device)
+        self.assertTrue(self.outcome("decrypt", "-q", *KEY, "-c", "copy").startswith(b"changed"))
+
+    def test_a_dry_run_says_that_it_is_replaced(self):
+        device = self.device()
+        self.refused("it exists already", "-o", device, "plain")
+        self.assertEqual(self.outcome("encrypt", *KEY, "--dry-run", "-f", "-o", device, "plain").decode(),
+                         f"reads plain, replaces {device}\n")
 
     def test_rekey_replaces_files_alone(self):
         device = self.device()
