@@ -87,7 +87,7 @@ class Arguments(Case):
         self.write("g", b"y")
         # Not the next argument.
         self.refused(*BASE, "--output=", "f", says="-o")
-        self.fails(1, "encrypt", "--key-file=", "f", says="f: '': cannot open it")
+        self.fails(1, "encrypt", "--key-file=", "f", says="f: --key-file '': cannot open it")
 
     def test_a_file_that_looks_like_a_flag_gets_a_way_to_name_it(self):
         self.write("-zash.x", b"y")
@@ -97,7 +97,7 @@ class Arguments(Case):
     def test_a_value_may_look_like_a_flag_without_its_dash(self):
         for name in ("no", "xo", "k"):
             self.fails(1, "encrypt", "-f", "--key-file", name + "/f", "f",
-                       says=f"f: {name}/f: cannot")
+                       says=f"f: --key-file {name}/f: cannot")
             self.write(name, KEYS[256])
             self.ok("encrypt", "-f", "--key-file", name, "f")
 

@@ -428,7 +428,7 @@ TEST(CopyStream, SinkThatTakesPages_GetsThemAfterTheFirstChunk) {
   bool had = true;
   for (const std::size_t chunks : {1U, 9U}) {
     const bool before = huge_pages_can_be_had();
-    OrderedSource source(support::pattern(chunks * chunk + 100));
+    OrderedSource source(support::pattern(chunks * chunk + 100'000));
     PageSink sink;
     static_cast<void>(copy_stream(source, *ctr(2), sink));
     // The system may refuse huge pages at any moment; the other chunks are then written as usual.
