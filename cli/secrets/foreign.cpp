@@ -15,7 +15,7 @@ struct Known {
   std::string_view opened_by;
 };
 
-constexpr Known known[] = {
+constexpr Known known_files[] = {
     {"age-encryption.org/", "a file of age", "age -d -i IDENTITY FILE"},
     {"-----BEGIN AGE ENCRYPTED", "a file of age", "age -d -i IDENTITY FILE"},
     {"-----BEGIN PGP MESSAGE", "a message of OpenPGP", "gpg -d FILE"},
@@ -47,7 +47,7 @@ bool is_binary_openpgp(Bytes start) {
 
 std::string foreign_file(Bytes start) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
-  for (const Known& one : known) {
+  for (const Known& one : known_files) {
     if (text.starts_with(one.start)) {
       return fmt::format("{}, which `{}` opens", one.what, one.opened_by);
     }
