@@ -43,20 +43,24 @@ def up(number, step):
     return (number + step - 1) // step
 
 
-def joined(texts):
-    """Where each of the texts starts, and their bytes, each padded to whole blocks."""
+def joined(texts, step=16):
+    """Where each of the texts starts, and their bytes, each padded to a multiple of `step`."""
     starts, content = [], b""
     for text in texts:
         starts.append(len(content))
-        content += text + bytes(-len(text) % 16)
+        content += text + bytes(-len(text) % step)
     return starts, content
 
 
 class Device:
-    """A model of a GPU with a program and a key, or for XTS two."""
+    """A model of a GPU with a program and a key, or for XTS two. Input and output begin `shift` bytes
+    after a multiple of 256. With a program for any address, texts of one launch follow each other
+    without padding."""
 
-    def __init__(self, program, keys, memory_bytes=1 << 25):
+    def __init__(self, program, keys, memory_bytes=1 << 25, shift=0):
         self.program = program
+        self.shift = shift
+        self.step = 1 if program.option("ANY_ADDRESS") else 16
         self.memory = processor.Memory(memory_bytes)
         self.rounds = len(keys[0]) // 4 + 6
         self.nothing = self.memory.allocate(bytes(16))
@@ -150,8 +154,8 @@ class Device:
 
     def run(self, entry, text, iv=bytes(16), **more):
         """ECB, CBC and CTR of one message."""
-        given = self.memory.allocate(text)
-        out = self.memory.allocate(b"\xa5" * len(text))
+        given = self.memory.allocate(text, self.shift)
+        out = self.memory.allocate(b"\xa5" * len(text), self.shift)
         self.tiles(entry, [Message(0, len(text), iv)], given, out, **more)
         return self.memory.content(out, len(text))
 
@@ -172,15 +176,15 @@ class Device:
 
     def gcm(self, texts, nonces, decrypt=False, hash_groups=1, hash_lanes=0, **more):
         """The results and the tags of messages of one launch."""
-        starts, content = joined(texts)
-        total = len(content)
+        starts, content = joined(texts, self.step)
+        total = len(content) + -(len(content) + self.shift) % 16  # where the tags begin
         flags = HASH_INPUT if decrypt else 0
         messages = [
             Message(start, len(text), nonce + b"\0\0\0\1", flags, total + 16 * i)
             for i, (start, text, nonce) in enumerate(zip(starts, texts, nonces, strict=True))
         ]
-        given = self.memory.allocate(content)
-        out = self.memory.allocate(b"\xa5" * (total + 16 * len(texts)))
+        given = self.memory.allocate(content, self.shift)
+        out = self.memory.allocate(b"\xa5" * (total + 16 * len(texts)), self.shift)
         self.tiles("gcm_ctr", messages, given, out, **more)
         masks = self.memory.allocate(bytes(16 * len(texts)))
         at, _ = self.send(messages, self.tile_blocks)
@@ -231,8 +235,8 @@ class Device:
         self.launch(
             "xts_stretches", **{"in": tweaks}, out=spread, tiles=stretches, unit_blocks=unit_blocks
         )
-        given = self.memory.allocate(text)
-        out = self.memory.allocate(b"\xa5" * len(text))
+        given = self.memory.allocate(text, self.shift)
+        out = self.memory.allocate(b"\xa5" * len(text), self.shift)
         self.tiles(entry, [message], given, out, scratch=spread, unit_blocks=unit_blocks, **more)
         return self.memory.content(out, len(text))
 

@@ -104,12 +104,12 @@ def run_mode(device, mode, size):
     return dict(device.ran)
 
 
-def parts_of(program, mode, chip):
+def parts_of(program, mode, chip, shift):
     """The parts of a mode. Left out is what is short beside the text: the masks of tags, and the
     tweaks of units."""
     threads, each = program.option("GROUP_THREADS", 256), program.option("BLOCKS_PER_THREAD")
     keys = [drawn(what, 16) for what in (("key", "tweak key") if mode.startswith("XTS") else ("key",))]
-    device = launch.Device(program, keys, 1 << 27)
+    device = launch.Device(program, keys, 1 << 27, shift)
     entry = ENTRIES[mode]
     # A tile for each warp of a group, and then two more.
     step = max(16 * threads * each, UNIT)
@@ -130,8 +130,9 @@ def parts_of(program, mode, chip):
     return parts
 
 
-def limit(program, mode, chip):
-    parts = parts_of(program, mode, chip)
+def limit(program, mode, chip, shift=0):
+    """`shift`: how many bytes after a multiple of 16 texts begin."""
+    parts = parts_of(program, mode, chip, shift)
     bound = sum(max(each.units.values()) for each in parts)
     cycles = sum(each.cycles for each in parts)
     rate = chip.processors * chips.SCHEDULERS * chip.ghz * 1e9 * BLOCK_BITS / 1e12

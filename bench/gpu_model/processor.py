@@ -28,22 +28,22 @@ class Memory:
     """Global memory: regions with gaps between them, whose use is an error."""
 
     BASE = 1 << 32
-    GRANULE = 16
 
     def __init__(self, total_bytes):
         self.bytes = np.zeros(total_bytes, np.uint8)
-        self.valid = np.zeros(total_bytes // self.GRANULE, bool)
+        self.valid = np.zeros(total_bytes, bool)
         self.used = 0
 
-    def allocate(self, content):
-        """The address of a new region with these bytes; beside it lie others that are invalid."""
+    def allocate(self, content, shift=0):
+        """The address of a new region with these bytes, `shift` bytes after a multiple of 256; beside
+        it lie others that are invalid, but for the word in which it begins."""
         data = np.frombuffer(bytes(content), np.uint8)
-        start = self.used + 4096
+        start = self.used + 4096 + shift
         end = start + len(data)
         if end > len(self.bytes):
             raise MemoryError("the memory of the model is too small")
         self.bytes[start:end] = data
-        self.valid[start // self.GRANULE : (end + self.GRANULE - 1) // self.GRANULE] = True
+        self.valid[start // 4 * 4 : end] = True
         self.used = (end + 255) // 256 * 256
         return self.BASE + start
 
@@ -58,7 +58,7 @@ class Memory:
             place = place[mask]
         wrong = (place >= len(self.bytes)) | (place % np.uint64(size) != 0)
         if not wrong.any():
-            wrong = ~self.valid[place // np.uint64(self.GRANULE)]
+            wrong = ~(self.valid[place] & self.valid[place + np.uint64(size - 1)])
         if wrong.any():
             raise Fault(f"an access of {size} bytes at {int(place[wrong][0]) + self.BASE:#x}")
         return place
@@ -143,7 +143,7 @@ class Counts:
 
     def __init__(self, entry):
         self.issued = np.zeros(len(entry.texts), np.int64)  # by warps
-        self.wavefronts = np.zeros(len(entry.texts), np.int64)  # of accesses to shared memory
+        self.wavefronts = np.zeros(len(entry.texts), np.int64)  # of accesses to memory
         self.path = []  # the instructions of the first warp of the first group
 
 
@@ -266,6 +266,7 @@ class Group:
 
     def places(self, space, at, size, mask):
         if space == "global":
+            self.count_lines(at, size, mask)
             return self.memory.places(at, size, mask)
         at = at & WORD
         self.count_wavefronts(at, size, mask)
@@ -297,6 +298,17 @@ class Group:
         banks = np.zeros((len(phases), WARP), np.int64)
         np.add.at(banks, (row, every[row, column] % WARP), 1)
         self.counts.wavefronts[self.at] += int(banks.max(axis=1).sum())
+
+    def count_lines(self, at, size, mask):
+        """A wavefront accesses a line of 128 bytes, for eight threads with 16 bytes each, sixteen with
+        8, or a warp."""
+        lines = at.reshape(-1, WARP // max(size // 4, 1)).astype(np.int64) >> 7
+        if mask is not None:
+            lines = np.where(mask.reshape(lines.shape), lines, -1)
+        lines = np.sort(lines, axis=1)
+        new = np.ones(lines.shape, bool)
+        new[:, 1:] = lines[:, 1:] != lines[:, :-1]
+        self.counts.wavefronts[self.at] += int((new & (lines >= 0)).sum())
 
     # ---- Execution
 

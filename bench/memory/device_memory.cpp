@@ -88,21 +88,33 @@ std::vector<std::unique_ptr<gpu::KeyMaterial>> DeviceMemoryCase::make_key() cons
 }
 
 std::unique_ptr<detail::DeviceCipherImpl> DeviceMemoryCase::make_cipher() const {
-  return std::make_unique<detail::DeviceCipherImpl>(
-      arena_->context(), arena_->context()->device().make_queue(), make_key());
+  return std::make_unique<detail::DeviceCipherImpl>(arena_->context(), DeviceStream{}, make_key());
 }
 
-std::vector<DeviceMessage> DeviceMemoryCase::messages() const {
-  DeviceMessage whole{.bytes = job_.bytes, .iv = material().iv};
+namespace {
+
+DeviceBuffer part(const DeviceBuffer& all, std::uint64_t offset, std::uint64_t bytes) {
+  return {all.memory, all.offset + offset, bytes};
+}
+
+}  // namespace
+
+std::vector<DeviceText> DeviceMemoryCase::texts(const DeviceBuffer& in, const DeviceBuffer& out,
+                                                const DeviceBuffer& tags) const {
+  DeviceText whole{.in = part(in, 0, job_.bytes),
+                   .out = part(out, 0, job_.bytes),
+                   .iv = material().iv};
   if (job_.mode == Mode::xts) whole.iv = xts_tweak(material().first_unit);
   if (job_.mode != Mode::gcm) return {whole};
-  std::vector<DeviceMessage> list(segments(job_.bytes));
+  std::vector<DeviceText> list(segments(job_.bytes));
   for (std::uint64_t s = 0; s < list.size(); ++s) {
-    list[s].in = list[s].out = s * segment_bytes;
-    list[s].bytes = std::min<std::uint64_t>(segment_bytes, job_.bytes - list[s].in);
+    const std::uint64_t at = s * segment_bytes;
+    const std::uint64_t bytes = std::min<std::uint64_t>(segment_bytes, job_.bytes - at);
+    list[s].in = part(in, at, bytes);
+    list[s].out = part(out, at, bytes);
     const auto nonce = segment_nonce(s);
     std::copy(nonce.begin(), nonce.end(), list[s].iv.begin());
-    list[s].tag = arena_->tags_at(job_.key_bits) + 16 * s;
+    list[s].tag = part(tags, arena_->tags_at(job_.key_bits) + 16 * s, 16);
   }
   return list;
 }
@@ -112,9 +124,9 @@ void DeviceMemoryCase::set_up() {
     arena_->acquire();
     cipher_ = make_cipher();
     if (job_.mode == Mode::gcm && job_.direction == Direction::decrypt) make_tags();
-    cipher_->queue().launches().record();
+    cipher_->queues().on_own().launches().record();
     launch();
-    cipher_->queue().queue().finish();
+    cipher_->queues().on_own().queue().finish();
   } catch (const Error& error) {
     throw Skip(error.what());
   }
@@ -122,26 +134,27 @@ void DeviceMemoryCase::set_up() {
 
 void DeviceMemoryCase::launch() {
   const bool encrypts = job_.direction == Direction::encrypt;
-  const std::vector<DeviceMessage> list = messages();
+  gpu::CallerQueue& queue = cipher_->queues().on_own();
   const DeviceBuffer in = arena_->in();
+  const std::vector<DeviceText> list = texts(in, out(), encrypts ? out() : in);
   switch (job_.mode.value()) {
     case Mode::ecb:
-      cipher_->run(encrypts ? "ecb_encrypt" : "ecb_decrypt", in, out(), list);
+      cipher_->run(queue, encrypts ? "ecb_encrypt" : "ecb_decrypt", list);
       break;
     case Mode::cbc:
-      cipher_->cbc_decrypt(in, out(), list);
+      cipher_->cbc_decrypt(queue, list);
       break;
     case Mode::ctr:
-      cipher_->run("ctr", in, out(), list);
+      cipher_->run(queue, "ctr", list);
       break;
     case Mode::xts:
-      cipher_->xts(job_.direction, job_.unit, in, out(), list);
+      cipher_->xts(queue, job_.direction, job_.unit, list);
       break;
     case Mode::gcm:
       if (encrypts) {
-        cipher_->gcm_encrypt(in, out(), list);
+        cipher_->gcm_encrypt(queue, list);
       } else {
-        static_cast<void>(cipher_->gcm_decrypt(in, out(), list));
+        static_cast<void>(cipher_->gcm_decrypt(queue, list));
       }
       break;
   }
@@ -149,18 +162,18 @@ void DeviceMemoryCase::launch() {
 
 // Makes the pattern authentic: sealing what it decrypts to gives the pattern, and its tags.
 void DeviceMemoryCase::make_tags() {
-  const std::vector<DeviceMessage> segments = messages();
-  std::vector<DeviceMessage> counters = segments;
-  for (DeviceMessage& message : counters) message.iv[15] = 2;  // SP 800-38D section 7.1 step 3
-  cipher_->run("ctr", arena_->in(), arena_->out(), counters);
-  cipher_->gcm_encrypt(arena_->out(), arena_->out(), segments);
-  cipher_->queue().queue().finish();
+  gpu::CallerQueue& queue = cipher_->queues().on_own();
+  std::vector<DeviceText> counters = texts(arena_->in(), arena_->out(), arena_->out());
+  for (DeviceText& text : counters) text.iv[15] = 2;  // SP 800-38D section 7.1 step 3
+  cipher_->run(queue, "ctr", counters);
+  cipher_->gcm_encrypt(queue, texts(arena_->out(), arena_->out(), arena_->out()));
+  queue.queue().finish();
   arena_->copy_tags_to_in(job_.key_bits);
 }
 
 void DeviceMemoryCase::call() {
-  gpu::Queue& queue = cipher_->queue().queue();
-  cipher_->queue().launches().repeat();
+  gpu::Queue& queue = cipher_->queues().on_own().queue();
+  cipher_->queues().on_own().launches().repeat();
   if (arena_->context()->info().is_cpu) {
     queue.finish();
     return;
@@ -188,7 +201,7 @@ bool DeviceMemoryCase::verify() {
 bool DeviceMemoryCase::expand_key() {
   if (!expander_) expander_ = make_cipher();
   auto key = make_key();
-  expander_->queue().use_keys(key);
+  expander_->queues().use_keys(key);
   expander_key_ = std::move(key);
   return true;
 }

@@ -63,7 +63,8 @@ class DeviceMemoryCase : public Case {
  private:
   [[nodiscard]] std::vector<std::unique_ptr<gpu::KeyMaterial>> make_key() const;
   [[nodiscard]] std::unique_ptr<detail::DeviceCipherImpl> make_cipher() const;
-  [[nodiscard]] std::vector<DeviceMessage> messages() const;
+  [[nodiscard]] std::vector<DeviceText> texts(const DeviceBuffer& in, const DeviceBuffer& out,
+                                              const DeviceBuffer& tags) const;
   void launch();
   void make_tags();
   [[nodiscard]] DeviceBuffer out() const { return job_.in_place ? arena_->in() : arena_->out(); }

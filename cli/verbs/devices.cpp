@@ -176,6 +176,7 @@ struct DevicesOptions {
   std::string kernel;
   std::string tuning;
   std::string folder;
+  bool any_address = false;
 };
 
 void compile(const DevicesOptions& options) {
@@ -195,6 +196,7 @@ void compile(const DevicesOptions& options) {
     }
   }
   for (const std::string& target : options.targets) require_program_target(target);
+  files.any_address = options.any_address;
   files.mode = default_mode(0666);
   TemporaryName temporary;
   files.on_temporary = [&](int folder, const std::string& name) { temporary.set(folder, name); };
@@ -210,8 +212,8 @@ void compile(const DevicesOptions& options) {
 void run(const DevicesOptions& options) {
   if (!options.compile) {
     if (!options.targets.empty() || !options.folder.empty() || !options.kernel.empty() ||
-        !options.tuning.empty()) {
-      throw InvalidArgument("--arch, --kernel, --gpu-tuning and -o go with --compile");
+        !options.tuning.empty() || options.any_address) {
+      throw InvalidArgument("--arch, --kernel, --gpu-tuning, --any-address and -o go with --compile");
     }
     print_line(stdout, options.json ? as_json() : as_text());
     return;
@@ -245,6 +247,9 @@ void add_devices(CLI::App& app, int& status) {
                    "With --compile and --kernel: a variant of the program, as `paraes bench` takes "
                    "it.")
       ->type_name("tables=N,groups=N,ghash=WAY");
+  verb->add_flag("--any-address", options->any_address,
+                 "With --compile: also the programs for data in device memory that does not begin "
+                 "at a multiple of 16 bytes.");
   verb->add_option("-o,--output", options->folder, "With --compile: the folder for the files.")
       ->type_name("FOLDER");
   verb->footer(devices_footer);

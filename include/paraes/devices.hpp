@@ -87,6 +87,9 @@ struct ProgramFileOptions {
   mode_t mode = 0600;  // the umask does not apply
   // Of the variant to compile: its tables, groups and GHASH. Launches with the same tuning use it.
   GpuTuning tuning = {};
+  // Also compiles the programs for texts in device memory that do not begin at multiples of 16
+  // bytes. Nothing else needs them.
+  bool any_address = false;
   // Called with the folder's descriptor and the name of a temporary file just before it is created,
   // and with an empty name once it no longer exists.
   std::function<void(int folder, const std::string& name)> on_temporary;
@@ -98,10 +101,11 @@ PARAES_EXPORT void require_program_target(std::string_view target);
 
 // Compiles the GPU programs of `kernel` for `target`, without a GPU, writes them to files in
 // `folder`, and returns the paths: one, or two if launches with many keys have a program of their
-// own. Makes the folder if there is none, but only once a program is compiled. Replaces files of
-// the same name. Processes with this folder in PARAES_PROGRAM_PATH use the files. Throws
-// InvalidArgument for an unknown target, UnknownKernel for an unknown kernel, Unavailable if the
-// compiler is not installed, IoError if a file cannot be written; no file is then incomplete.
+// own, and twice as many with `any_address`. Makes the folder if there is none, but only once a
+// program is compiled. Replaces files of the same name. Processes with this folder in
+// PARAES_PROGRAM_PATH use the files. Throws InvalidArgument for an unknown target, UnknownKernel
+// for an unknown kernel, Unavailable if the compiler is not installed, IoError if a file cannot be
+// written; no file is then incomplete.
 PARAES_EXPORT std::vector<std::string> prepare_programs(std::string_view kernel,
                                                         std::string_view target,
                                                         const std::string& folder,
@@ -118,16 +122,21 @@ PARAES_EXPORT std::vector<std::string> prepare_programs(std::string_view kernel,
 // the host and does not wait for the device.
 //
 // Common to all of them:
-//   stream     In CUDA and HIP the work begins when earlier work on the stream is done, and later
-//              work sees its results; the same holds for an in-order queue of OpenCL. The stream
-//              and the memory must stay valid until the work is done, and the stream until the
-//              cipher is destroyed.
+//   stream     The last argument of each call: any stream of the cipher's device. By default, it is
+//              that of the constructor. In CUDA and HIP the work begins when earlier work on the
+//              stream is done, and later work sees its results; the same holds for an in-order
+//              queue of OpenCL. The stream and the memory must stay valid until the work is done.
+//              Calls on different streams may run at the same time, up to eight; the device delays
+//              the next one until the earliest has ended.
 //   sizes      in bytes; a key has 16, 24 or 32 (XTS: 32 or 64, two halves that differ);
-//   alignment  Texts begin at multiples of 16 bytes, counted from the beginning of the memory and
-//              of the buffer. In CUDA and HIP the pointer is such a multiple as well.
+//   alignment  Texts and tags may begin at any byte. A call is fastest if all of its texts begin at
+//              multiples of 16 bytes; otherwise it needs another program, which is loaded, and
+//              compiled where it is not yet, by the first call that needs it, or by the constructor
+//              with DeviceOptions::any_address. Where tags begin makes no difference.
 //   aliasing   The output of a message is its input, or overlaps no input and no other output of
-//              the call. Nobody else writes to the inputs before the work is done. OpenCL's
-//              sub-buffers count as memory of their own: do not mix them with their buffer.
+//              the call. Nobody else writes to the inputs before the work is done, nor to the
+//              outputs. OpenCL's sub-buffers count as memory of their own: do not mix them with
+//              their buffer.
 //   errors     InvalidArgument if an argument breaks a rule: nothing was enqueued, and the message
 //              names the clause where the rule is a standard's. DeviceError if the device fails,
 //              OutOfMemory if it lacks memory for message descriptions and tweaks: the output is
@@ -135,24 +144,25 @@ PARAES_EXPORT std::vector<std::string> prepare_programs(std::string_view kernel,
 //              Constructors also throw UnknownKernel and Unavailable. Nothing can check that
 //              buffers are as large as they say: work beyond the memory ends the context.
 //   threads    one caller at a time for one object;
-//   waiting    Constructors open the device, load its program, expand the keys and wait for that.
-//              Calls use memory again that earlier ones have left, and allocate when they need
-//              more: for more or longer messages than before, or while the descriptions of hundreds
-//              of messages, or earlier verdicts, are still in use. Drivers may wait for running
-//              work when they allocate. Device memory is freed with the cipher. Destructors wait
-//              until the work on the stream is done, because they overwrite keys and what was
-//              computed with them, tweaks and tag masks, with zeros before they free this memory.
-//              On PoCL, which is for tests, every launch is waited for.
+//   waiting    Constructors open the device, load its program, expand the keys on a stream of
+//              paraes and wait for that. Calls use memory again that earlier ones have left, and
+//              allocate when they need more: for another stream while calls on others run, for more
+//              or longer messages than before, or while the descriptions of hundreds of messages,
+//              or earlier verdicts, are still in use. Drivers may wait for running work when they
+//              allocate. Device memory is freed with the cipher. Destructors wait until the
+//              cipher's work is done, because they overwrite keys and what was computed with them,
+//              tweaks and tag masks, with zeros before they free this memory. On PoCL, which is for
+//              tests, every launch is waited for.
 //   graphs     Streams that are being captured are refused: a graph would run the work again, with
 //              the same nonces.
 
 // A stream or queue of the caller's.
 struct DeviceStream {
   // "cuda:0" or "hip:1"; "opencl" for a queue, which knows its device.
-  std::string device;
+  std::string device = {};
   // A CUstream or cudaStream_t of the device's primary context, or a hipStream_t. nullptr is the
-  // default stream that all threads share; those of single threads (cudaStreamPerThread) are
-  // refused. For OpenCL, a cl_command_queue that executes in order.
+  // default stream that all threads share, and cudaStreamPerThread or hipStreamPerThread that of
+  // the thread which makes the call. For OpenCL, a cl_command_queue that executes in order.
   void* handle = nullptr;
 };
 
@@ -173,17 +183,27 @@ struct DeviceBuffer {
 
 // One of the messages of a call: each has a text, and the keys, counters or nonces of its own.
 struct DeviceMessage {
-  std::uint64_t in = 0;     // offset of the text in the input buffer, a multiple of 16
-  std::uint64_t out = 0;    // offset of the result in the output buffer, likewise
+  std::uint64_t in = 0;     // offset of the text in the input buffer
+  std::uint64_t out = 0;    // offset of the result in the output buffer
   std::uint64_t bytes = 0;  // of the text
   std::uint32_t key = 0;    // number of its key in the constructor's list
   // CTR: the counter block. CBC: the initialization vector. XTS: the number of the first data unit,
   // little-endian. GCM: the nonce in the first 12 bytes.
   std::array<std::uint8_t, 16> iv{};
-  // GCM: offset of the tag of 16 bytes, a multiple of 4: in the output buffer when encrypting, in
-  // the input buffer when decrypting. Tags overlap no text.
+  // GCM: offset of the tag of 16 bytes, in the output buffer when encrypting, in the input buffer
+  // when decrypting. Tags overlap no text.
   std::uint64_t tag = 0;
   // GCM: associated data in host memory, read during the call.
+  std::span<const std::uint8_t> aad = {};
+};
+
+// A message in memory of its own. The members below `out` are as in DeviceMessage.
+struct DeviceText {
+  DeviceBuffer in;   // the text
+  DeviceBuffer out;  // for the result, of as many bytes
+  std::uint32_t key = 0;
+  std::array<std::uint8_t, 16> iv{};
+  DeviceBuffer tag = {};  // GCM: 16 bytes, which encryption writes and decryption reads
   std::span<const std::uint8_t> aad = {};
 };
 
@@ -192,6 +212,9 @@ struct DeviceOptions {
   std::string kernel = {};   // a GPU kernel; see select_kernel
   bool allow_leaky = false;  // `auto` may select a kernel that uses lookup tables
   KeyExpansion key_expansion = KeyExpansion::host;
+  // Loads the program for texts that do not begin at multiples of 16 bytes at once, so that no call
+  // has to.
+  bool any_address = false;
 };
 
 namespace detail {
@@ -226,9 +249,11 @@ class PARAES_EXPORT DeviceEcb final : public DeviceCipher {
             const DeviceOptions& options = {});
 
   void encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages);
+               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  void encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
   void decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages);
+               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  void decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
 };
 
 // CBC decryption (SP 800-38A section 6.2), without padding: each message is a whole number of
@@ -242,7 +267,8 @@ class PARAES_EXPORT DeviceCbc final : public DeviceCipher {
             const DeviceOptions& options = {});
 
   void decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages);
+               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  void decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
 };
 
 // SP 800-38A section 6.5; the whole 16-byte block is a big-endian counter modulo 2^128. Messages
@@ -255,7 +281,8 @@ class PARAES_EXPORT DeviceCtr final : public DeviceCipher {
             const DeviceOptions& options = {});
 
   void process(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages);
+               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  void process(std::span<const DeviceText> texts, const DeviceStream& stream = {});
 };
 
 // SP 800-38E (IEEE 1619), for data units of whole blocks: a message is a sequence of units of
@@ -269,9 +296,11 @@ class PARAES_EXPORT DeviceXts final : public DeviceCipher {
             const DeviceOptions& options = {});
 
   void encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages);
+               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  void encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
   void decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages);
+               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  void decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
 
  private:
   std::size_t unit_bytes_;
@@ -309,12 +338,16 @@ class PARAES_EXPORT DeviceGcm final : public DeviceCipher {
   // Encrypts and authenticates (section 7.1). Never use a nonce twice under one key (section 8.2).
   // The output buffer takes the ciphertexts and the tags.
   void encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages);
+               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  void encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
   // Verifies and decrypts (section 7.2). The input buffer holds the ciphertexts and the tags. The
   // output of a message whose tag does not match is filled with zeros; later work on the stream
   // sees plaintext only if it is authentic.
   [[nodiscard]] DeviceVerdict decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-                                      std::span<const DeviceMessage> messages);
+                                      std::span<const DeviceMessage> messages,
+                                      const DeviceStream& stream = {});
+  [[nodiscard]] DeviceVerdict decrypt(std::span<const DeviceText> texts,
+                                      const DeviceStream& stream = {});
 
   // The same two, by their names until version 0.2.
   [[deprecated("use encrypt()")]] void seal(const DeviceBuffer& in, const DeviceBuffer& out,

@@ -17,6 +17,7 @@ namespace {
 
 using detail::DeviceCipherImpl;
 using Messages = std::span<const DeviceMessage>;
+using Texts = std::span<const DeviceText>;
 
 constexpr std::uint64_t tag_bytes = 16;
 
@@ -27,8 +28,12 @@ std::unique_ptr<DeviceCipherImpl> open_keys(const DeviceStream& stream,
                                             std::vector<std::unique_ptr<gpu::KeyMaterial>> keys) {
   const gpu::GpuKernel& kernel = detail::select_gpu_kernel(options.kernel, options.allow_leaky);
   std::shared_ptr<gpu::DeviceContext> context = gpu::open_context_of(stream, kernel);
-  std::unique_ptr<gpu::Queue> queue = context->device().borrow_queue(stream.handle);
-  return std::make_unique<DeviceCipherImpl>(std::move(context), std::move(queue), std::move(keys));
+  // To find faults of the stream now.
+  static_cast<void>(context->device().borrow_queue(stream.handle));
+  if (options.any_address) {
+    static_cast<void>(context->program({.many_keys = keys.size() > 1, .any_address = true}));
+  }
+  return std::make_unique<DeviceCipherImpl>(std::move(context), stream, std::move(keys));
 }
 
 std::unique_ptr<DeviceCipherImpl> open_aes(const DeviceStream& stream, std::span<const Bytes> keys,
@@ -81,98 +86,112 @@ bool overlap(const MemoryRange& a, const MemoryRange& b) {
 // Where tags lie, if messages have any.
 enum class Tags { none, in_output, in_input };
 
-class Call {
+[[noreturn]] void refuse(std::size_t message, const std::string& why) {
+  throw InvalidArgument("message " + std::to_string(message) + ": " + why);
+}
+
+// nullptr if a buffer is possible.
+const char* fault_of(const DeviceBuffer& buffer) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 56;
+  if (buffer.offset > most || buffer.bytes > most) return " is larger than memory can be";
+  if (buffer.bytes != 0 && buffer.memory == 0) return " is a null pointer";
+  return nullptr;
+}
+
+void check_buffer(const DeviceBuffer& buffer, const char* name) {
+  if (const char* const fault = fault_of(buffer)) throw InvalidArgument(std::string(name) + fault);
+}
+
+void check_part(std::size_t message, const DeviceBuffer& buffer, const char* name) {
+  if (const char* const fault = fault_of(buffer)) refuse(message, std::string(name) + fault);
+}
+
+DeviceBuffer part_of(const DeviceBuffer& buffer, std::size_t message, const char* what,
+                     std::uint64_t offset, std::uint64_t bytes) {
+  if (offset > buffer.bytes || bytes > buffer.bytes - offset) {
+    refuse(message, std::string(what) + ", " + std::to_string(bytes) + " bytes at " +
+                        std::to_string(offset) + ", is not within the buffer of " +
+                        std::to_string(buffer.bytes));
+  }
+  return {buffer.memory, buffer.offset + offset, bytes};
+}
+
+// Messages of two buffers, each with its own parts of them.
+std::vector<DeviceText> texts_of(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                                 Tags tags) {
+  check_buffer(in, "the input buffer");
+  check_buffer(out, "the output buffer");
+  std::vector<DeviceText> texts(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const DeviceMessage& message = messages[i];
+    DeviceText& text = texts[i];
+    text.in = part_of(in, i, "its input", message.in, message.bytes);
+    text.out = part_of(out, i, "its output", message.out, message.bytes);
+    if (tags != Tags::none) {
+      text.tag = part_of(tags == Tags::in_output ? out : in, i, "its tag", message.tag, tag_bytes);
+    }
+    text.key = message.key;
+    text.iv = message.iv;
+    text.aad = message.aad;
+  }
+  return texts;
+}
+
+class Checks {
  public:
-  Call(DeviceCipherImpl& cipher, const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
-       Tags tags = Tags::none)
-      : cipher_(cipher), in_(in), out_(out), messages_(messages), tags_(tags) {}
+  Checks(const DeviceCipherImpl& cipher, Texts texts, Tags tags)
+      : cipher_(cipher), texts_(texts), tags_(tags) {}
 
   // Throws InvalidArgument for what all modes refuse.
   void check() const {
-    if (messages_.size() > std::numeric_limits<std::int32_t>::max()) {
+    if (texts_.size() > std::numeric_limits<std::int32_t>::max()) {
       throw InvalidArgument("a call has fewer than 2^31 messages");
     }
-    if (cipher_.queue().queue().is_captured()) {
-      throw InvalidArgument(
-          "the stream is being captured: a graph would run the work again, with the same nonces "
-          "and "
-          "counters");
-    }
-    check_buffer(in_, "input");
-    check_buffer(out_, "output");
-    for (std::size_t i = 0; i < messages_.size(); ++i) check_message(i);
+    for (std::size_t i = 0; i < texts_.size(); ++i) check_text(i);
     check_overlaps();
   }
 
  private:
-  [[noreturn]] static void refuse(std::size_t message, const std::string& why) {
-    throw InvalidArgument("message " + std::to_string(message) + ": " + why);
-  }
-
-  void check_buffer(const DeviceBuffer& buffer, const std::string& name) const {
-    constexpr std::uint64_t most = std::uint64_t{1} << 56;
-    if (buffer.offset > most || buffer.bytes > most) {
-      throw InvalidArgument("the " + name + " buffer is larger than memory can be");
-    }
-    if (buffer.bytes != 0 && buffer.memory == 0) {
-      throw InvalidArgument("the " + name + " buffer is a null pointer");
-    }
-    const std::uint64_t begin = cipher_.is_opencl() ? buffer.offset : buffer.memory + buffer.offset;
-    if (begin % block_bytes != 0) {
-      throw InvalidArgument("the " + name + " buffer does not begin at a multiple of 16 bytes");
-    }
-  }
-
-  void check_range(std::size_t message, const char* what, std::uint64_t offset, std::uint64_t bytes,
-                   std::uint64_t grain, const DeviceBuffer& buffer) const {
-    if (offset % grain != 0) {
-      refuse(message, std::string(what) + " at " + std::to_string(offset) +
-                          " is not at a multiple of " + std::to_string(grain) + " bytes");
-    }
-    if (offset > buffer.bytes || bytes > buffer.bytes - offset) {
-      refuse(message, std::string(what) + ", " + std::to_string(bytes) + " bytes at " +
-                          std::to_string(offset) + ", is not within the buffer of " +
-                          std::to_string(buffer.bytes));
-    }
-  }
-
-  void check_message(std::size_t i) const {
-    const DeviceMessage& message = messages_[i];
-    if (message.key >= cipher_.keys()) {
-      refuse(i, "there is no key " + std::to_string(message.key) + ": the cipher has " +
+  void check_text(std::size_t i) const {
+    const DeviceText& text = texts_[i];
+    if (text.key >= cipher_.keys()) {
+      refuse(i, "there is no key " + std::to_string(text.key) + ": the cipher has " +
                     std::to_string(cipher_.keys()));
     }
-    check_range(i, "its input", message.in, message.bytes, block_bytes, in_);
-    check_range(i, "its output", message.out, message.bytes, block_bytes, out_);
+    check_part(i, text.in, "its input");
+    check_part(i, text.out, "its output");
+    if (text.out.bytes != text.in.bytes) {
+      refuse(i, "its input has " + std::to_string(text.in.bytes) + " bytes, and its output " +
+                    std::to_string(text.out.bytes));
+    }
     if (tags_ == Tags::none) return;
-    check_range(i, "its tag", message.tag, tag_bytes, 4, tags_ == Tags::in_output ? out_ : in_);
+    check_part(i, text.tag, "its tag");
+    if (text.tag.bytes != tag_bytes) {
+      refuse(i, "its tag has " + std::to_string(text.tag.bytes) + " bytes, not 16");
+    }
   }
 
   [[nodiscard]] MemoryRange range_of(const DeviceBuffer& buffer, std::size_t message,
-                                     std::uint64_t offset, std::uint64_t bytes,
                                      bool is_text) const {
-    const std::uint64_t base = cipher_.is_opencl() ? 0 : buffer.memory;
-    const std::uint64_t begin = base + buffer.offset + offset;
-    return {cipher_.is_opencl() ? buffer.memory : 0, begin, begin + bytes, message, is_text};
+    const bool one_space = !cipher_.is_opencl();
+    const std::uint64_t begin = (one_space ? buffer.memory : 0) + buffer.offset;
+    return {one_space ? 0 : buffer.memory, begin, begin + buffer.bytes, message, is_text};
   }
 
   // Checks that no output overlaps another output, or an input other than its own.
   void check_overlaps() const {
     std::vector<MemoryRange> outputs;
     std::vector<MemoryRange> inputs;
-    outputs.reserve(messages_.size());
-    inputs.reserve(messages_.size());
-    for (std::size_t i = 0; i < messages_.size(); ++i) {
-      const DeviceMessage& message = messages_[i];
-      if (message.bytes != 0) {
-        outputs.push_back(range_of(out_, i, message.out, message.bytes, true));
-        inputs.push_back(range_of(in_, i, message.in, message.bytes, true));
+    outputs.reserve(texts_.size());
+    inputs.reserve(texts_.size());
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      const DeviceText& text = texts_[i];
+      if (text.in.bytes != 0) {
+        outputs.push_back(range_of(text.out, i, true));
+        inputs.push_back(range_of(text.in, i, true));
       }
-      if (tags_ == Tags::in_output) {
-        outputs.push_back(range_of(out_, i, message.tag, tag_bytes, false));
-      }
-      if (tags_ == Tags::in_input)
-        inputs.push_back(range_of(in_, i, message.tag, tag_bytes, false));
+      if (tags_ == Tags::in_output) outputs.push_back(range_of(text.tag, i, false));
+      if (tags_ == Tags::in_input) inputs.push_back(range_of(text.tag, i, false));
     }
     if (!std::is_sorted(outputs.begin(), outputs.end(), is_before)) {
       std::sort(outputs.begin(), outputs.end(), is_before);
@@ -203,30 +222,54 @@ class Call {
     }
   }
 
-  DeviceCipherImpl& cipher_;
-  const DeviceBuffer& in_;
-  const DeviceBuffer& out_;
-  Messages messages_;
+  const DeviceCipherImpl& cipher_;
+  Texts texts_;
   Tags tags_;
 };
 
-void check_whole_blocks(Messages messages, const char* clause) {
-  for (const DeviceMessage& message : messages) detail::check_whole_blocks(message.bytes, clause);
+void check_whole_blocks(Texts texts, const char* clause) {
+  for (const DeviceText& text : texts) detail::check_whole_blocks(text.in.bytes, clause);
 }
 
-void check_units(Messages messages, std::size_t unit_bytes) {
-  for (const DeviceMessage& message : messages) {
-    if (message.bytes == 0 || message.bytes % block_bytes != 0) {
+void check_units(Texts texts, std::size_t unit_bytes) {
+  for (const DeviceText& text : texts) {
+    const std::uint64_t bytes = text.in.bytes;
+    if (bytes == 0 || bytes % block_bytes != 0) {
       throw InvalidArgument(
           "XTS in device memory needs whole blocks of 16 bytes, at least one, not " +
-          std::to_string(message.bytes) + " bytes: the CPU does ciphertext stealing (Xts)");
+          std::to_string(bytes) + " bytes: the CPU does ciphertext stealing (Xts)");
     }
-    if (unit_bytes == 0 && message.bytes > max_xts_unit_bytes) {
+    if (unit_bytes == 0 && bytes > max_xts_unit_bytes) {
       throw InvalidArgument("a data unit has at most 2^20 blocks (SP 800-38E section 4), not " +
-                            std::to_string(message.bytes) + " bytes: use smaller units");
+                            std::to_string(bytes) + " bytes: use smaller units");
     }
   }
 }
+
+// Checks a call and makes it: `work(queue)`.
+template <class Work>
+auto call(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts, Tags tags,
+          const Work& work) {
+  Checks(cipher, texts, tags).check();
+  const DeviceCipherImpl::Call begun = cipher.begin(stream);
+  return work(begun.queue());
+}
+
+// A call of a mode that is one entry.
+void call_entry(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts,
+                const char* entry) {
+  call(cipher, stream, texts, Tags::none,
+       [&](gpu::CallerQueue& queue) { cipher.run(queue, entry, texts); });
+}
+
+void call_xts(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts,
+              Direction direction, std::size_t unit_bytes) {
+  check_units(texts, unit_bytes);
+  call(cipher, stream, texts, Tags::none,
+       [&](gpu::CallerQueue& queue) { cipher.xts(queue, direction, unit_bytes, texts); });
+}
+
+constexpr const char* ecb_blocks = "ECB (SP 800-38A section 5.2)";
 
 }  // namespace
 
@@ -246,16 +289,24 @@ DeviceEcb::DeviceEcb(const DeviceStream& stream, std::span<const Bytes> keys,
                      const DeviceOptions& options)
     : DeviceCipher(open_aes(stream, keys, false, options)) {}
 
-void DeviceEcb::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
-  check_whole_blocks(messages, "ECB (SP 800-38A section 5.2)");
-  Call(*impl_, in, out, messages).check();
-  impl_->run("ecb_encrypt", in, out, messages);
+void DeviceEcb::encrypt(Texts texts, const DeviceStream& stream) {
+  check_whole_blocks(texts, ecb_blocks);
+  call_entry(*impl_, stream, texts, "ecb_encrypt");
 }
 
-void DeviceEcb::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
-  check_whole_blocks(messages, "ECB (SP 800-38A section 5.2)");
-  Call(*impl_, in, out, messages).check();
-  impl_->run("ecb_decrypt", in, out, messages);
+void DeviceEcb::decrypt(Texts texts, const DeviceStream& stream) {
+  check_whole_blocks(texts, ecb_blocks);
+  call_entry(*impl_, stream, texts, "ecb_decrypt");
+}
+
+void DeviceEcb::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                        const DeviceStream& stream) {
+  encrypt(texts_of(in, out, messages, Tags::none), stream);
+}
+
+void DeviceEcb::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                        const DeviceStream& stream) {
+  decrypt(texts_of(in, out, messages, Tags::none), stream);
 }
 
 DeviceCbc::DeviceCbc(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -264,10 +315,15 @@ DeviceCbc::DeviceCbc(const DeviceStream& stream, std::span<const Bytes> keys,
                      const DeviceOptions& options)
     : DeviceCipher(open_aes(stream, keys, false, options)) {}
 
-void DeviceCbc::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
-  check_whole_blocks(messages, "CBC (SP 800-38A section 5.2)");
-  Call(*impl_, in, out, messages).check();
-  impl_->cbc_decrypt(in, out, messages);
+void DeviceCbc::decrypt(Texts texts, const DeviceStream& stream) {
+  check_whole_blocks(texts, "CBC (SP 800-38A section 5.2)");
+  call(*impl_, stream, texts, Tags::none,
+       [&](gpu::CallerQueue& queue) { impl_->cbc_decrypt(queue, texts); });
+}
+
+void DeviceCbc::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                        const DeviceStream& stream) {
+  decrypt(texts_of(in, out, messages, Tags::none), stream);
 }
 
 DeviceCtr::DeviceCtr(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -276,9 +332,13 @@ DeviceCtr::DeviceCtr(const DeviceStream& stream, std::span<const Bytes> keys,
                      const DeviceOptions& options)
     : DeviceCipher(open_aes(stream, keys, false, options)) {}
 
-void DeviceCtr::process(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
-  Call(*impl_, in, out, messages).check();
-  impl_->run("ctr", in, out, messages);
+void DeviceCtr::process(Texts texts, const DeviceStream& stream) {
+  call_entry(*impl_, stream, texts, "ctr");
+}
+
+void DeviceCtr::process(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                        const DeviceStream& stream) {
+  process(texts_of(in, out, messages, Tags::none), stream);
 }
 
 DeviceXts::DeviceXts(const DeviceStream& stream, Bytes key, std::size_t unit_bytes,
@@ -292,16 +352,22 @@ DeviceXts::DeviceXts(const DeviceStream& stream, Bytes key, std::size_t unit_byt
   }
 }
 
-void DeviceXts::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
-  check_units(messages, unit_bytes_);
-  Call(*impl_, in, out, messages).check();
-  impl_->xts(Direction::encrypt, unit_bytes_, in, out, messages);
+void DeviceXts::encrypt(Texts texts, const DeviceStream& stream) {
+  call_xts(*impl_, stream, texts, Direction::encrypt, unit_bytes_);
 }
 
-void DeviceXts::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
-  check_units(messages, unit_bytes_);
-  Call(*impl_, in, out, messages).check();
-  impl_->xts(Direction::decrypt, unit_bytes_, in, out, messages);
+void DeviceXts::decrypt(Texts texts, const DeviceStream& stream) {
+  call_xts(*impl_, stream, texts, Direction::decrypt, unit_bytes_);
+}
+
+void DeviceXts::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                        const DeviceStream& stream) {
+  encrypt(texts_of(in, out, messages, Tags::none), stream);
+}
+
+void DeviceXts::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                        const DeviceStream& stream) {
+  decrypt(texts_of(in, out, messages, Tags::none), stream);
 }
 
 DeviceGcm::DeviceGcm(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -310,21 +376,35 @@ DeviceGcm::DeviceGcm(const DeviceStream& stream, std::span<const Bytes> keys,
                      const DeviceOptions& options)
     : DeviceCipher(open_aes(stream, keys, true, options)) {}
 
-void DeviceGcm::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
-  for (const DeviceMessage& message : messages) {
-    detail::check_gcm_sizes(message.aad.size(), message.bytes);
-  }
-  Call(*impl_, in, out, messages, Tags::in_output).check();
-  impl_->gcm_encrypt(in, out, messages);
+namespace {
+
+void check_gcm(Texts texts) {
+  for (const DeviceText& text : texts) detail::check_gcm_sizes(text.aad.size(), text.in.bytes);
 }
 
-DeviceVerdict DeviceGcm::decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-                                 Messages messages) {
-  for (const DeviceMessage& message : messages) {
-    detail::check_gcm_sizes(message.aad.size(), message.bytes);
-  }
-  Call(*impl_, in, out, messages, Tags::in_input).check();
-  return DeviceVerdict(impl_->gcm_decrypt(in, out, messages));
+}  // namespace
+
+void DeviceGcm::encrypt(Texts texts, const DeviceStream& stream) {
+  check_gcm(texts);
+  call(*impl_, stream, texts, Tags::in_output,
+       [&](gpu::CallerQueue& queue) { impl_->gcm_encrypt(queue, texts); });
+}
+
+DeviceVerdict DeviceGcm::decrypt(Texts texts, const DeviceStream& stream) {
+  check_gcm(texts);
+  return DeviceVerdict(call(*impl_, stream, texts, Tags::in_input, [&](gpu::CallerQueue& queue) {
+    return impl_->gcm_decrypt(queue, texts);
+  }));
+}
+
+void DeviceGcm::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                        const DeviceStream& stream) {
+  encrypt(texts_of(in, out, messages, Tags::in_output), stream);
+}
+
+DeviceVerdict DeviceGcm::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                                 const DeviceStream& stream) {
+  return decrypt(texts_of(in, out, messages, Tags::in_input), stream);
 }
 
 void DeviceGcm::seal(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {

@@ -1,146 +1,225 @@
 #include "src/cipher/device_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <map>
+#include <numeric>
 #include <utility>
 
+#include "paraes/error.hpp"
 #include "paraes/secret.hpp"
 #include "src/core/counter.hpp"
 #include "src/core/gf128.hpp"
 #include "src/kernels/registry.hpp"
 
-namespace paraes {
+namespace paraes::detail {
 namespace {
 
+using gpu::CallerQueue;
 using gpu::Memory;
 
-paraes_message to_message(const DeviceBuffer& in, const DeviceBuffer& out,
-                          const DeviceMessage& message) {
-  paraes_message made = gpu::make_message(in.offset + message.in, out.offset + message.out,
-                                          message.bytes, message.iv.data());
-  made.key = message.key;
-  return made;
-}
+// Buffers of several texts as one: as far as all of them can be reached.
+class Side {
+ public:
+  Side(DeviceTexts texts, std::span<const std::uint32_t> numbers, DeviceBuffer DeviceText::*buffer,
+       bool one_address_space) {
+    std::uint64_t low = ~std::uint64_t{0};
+    std::uint64_t high = 0;
+    for (const std::uint32_t number : numbers) {
+      const DeviceBuffer& part = texts[number].*buffer;
+      if (part.bytes == 0) continue;
+      const std::uint64_t begin = (one_address_space ? part.memory : 0) + part.offset;
+      low = std::min(low, begin / block_bytes * block_bytes);
+      high = std::max(high, begin + part.bytes);
+    }
+    if (high == 0) return;  // no bytes
+    if (one_address_space) {
+      base_ = low;
+      memory_ = Memory::view(low, high - low);
+    } else {
+      memory_ = Memory::view((texts[numbers[0]].*buffer).memory, high);
+    }
+    adds_address_ = one_address_space;
+  }
+
+  [[nodiscard]] const Memory& memory() const noexcept { return memory_; }
+  // From the beginning of memory().
+  [[nodiscard]] std::uint64_t offset(const DeviceBuffer& part) const noexcept {
+    if (part.bytes == 0) return 0;
+    return (adds_address_ ? part.memory : 0) + part.offset - base_;
+  }
+
+ private:
+  Memory memory_;
+  std::uint64_t base_ = 0;  // a multiple of 16
+  bool adds_address_ = false;
+};
 
 }  // namespace
 
-namespace detail {
+class DeviceCipherImpl::Reach {
+ public:
+  Reach(DeviceTexts texts, std::vector<std::uint32_t> numbers, bool one_address_space)
+      : texts_(texts),
+        numbers_(std::move(numbers)),
+        in_(texts, numbers_, &DeviceText::in, one_address_space),
+        out_(texts, numbers_, &DeviceText::out, one_address_space),
+        tags_(texts, numbers_, &DeviceText::tag, one_address_space),
+        one_address_space_(one_address_space) {}
 
-DeviceCipherImpl::DeviceCipherImpl(std::shared_ptr<gpu::DeviceContext> context,
-                                   std::unique_ptr<gpu::Queue> queue,
+  [[nodiscard]] std::span<const std::uint32_t> numbers() const noexcept { return numbers_; }
+  [[nodiscard]] std::size_t size() const noexcept { return numbers_.size(); }
+  [[nodiscard]] const DeviceText& text(std::size_t i) const { return texts_[numbers_[i]]; }
+
+  [[nodiscard]] gpu::LaunchBuffers buffers() const noexcept {
+    return {&in_.memory(), &out_.memory(), &tags_.memory()};
+  }
+  [[nodiscard]] std::uint64_t tag(std::size_t i) const { return tags_.offset(text(i).tag); }
+  [[nodiscard]] paraes_message message(std::size_t i) const {
+    const DeviceText& one = text(i);
+    paraes_message made =
+        gpu::make_message(in_.offset(one.in), out_.offset(one.out), one.in.bytes, one.iv.data());
+    made.key = one.key;
+    return made;
+  }
+  [[nodiscard]] bool is_in_place(std::size_t i) const {
+    const DeviceText& one = text(i);
+    // Where there is one address space, two pointers can lead to the same place.
+    return one_address_space_ ? one.in.memory + one.in.offset == one.out.memory + one.out.offset
+                              : one.in.memory == one.out.memory && one.in.offset == one.out.offset;
+  }
+
+ private:
+  DeviceTexts texts_;
+  std::vector<std::uint32_t> numbers_;
+  Side in_;
+  Side out_;
+  Side tags_;
+  bool one_address_space_;
+};
+
+DeviceCipherImpl::DeviceCipherImpl(std::shared_ptr<gpu::DeviceContext> context, DeviceStream stream,
                                    std::vector<std::unique_ptr<gpu::KeyMaterial>> keys)
     : context_(std::move(context)),
+      stream_(std::move(stream)),
       keys_(std::move(keys)),
       cpu_keys_(keys_.size()),
-      queue_(context_, std::move(queue)) {
-  queue_.use_keys(keys_);
+      queues_(context_, keys_) {}
+
+void* DeviceCipherImpl::handle_of(const DeviceStream& stream) const {
+  if (stream.device.empty()) return stream_.handle;
+  if (stream.device != stream_.device) {
+    throw InvalidArgument("the stream is on '" + stream.device + "', and the cipher on '" +
+                          stream_.device + "': a cipher works on one device");
+  }
+  return stream.handle;
 }
 
-gpu::LaunchBuffers DeviceCipherImpl::buffers(const DeviceBuffer& in, const DeviceBuffer& out) {
-  in_ = Memory::view(in.memory, in.offset + in.bytes);
-  out_ = Memory::view(out.memory, out.offset + out.bytes);
-  return {&in_, &out_};
+template <class Work>
+void DeviceCipherImpl::for_each_reach(DeviceTexts texts, const Work& work) const {
+  if (texts.empty()) return;
+  if (!is_opencl()) {
+    std::vector<std::uint32_t> all(texts.size());
+    std::iota(all.begin(), all.end(), 0U);
+    work(Reach(texts, std::move(all), true));
+    return;
+  }
+  // Kernels get handles of buffers, and no addresses.
+  std::map<std::array<std::uintptr_t, 3>, std::vector<std::uint32_t>> together;
+  for (std::uint32_t i = 0; i < texts.size(); ++i) {
+    const DeviceText& text = texts[i];
+    together[{text.in.memory, text.out.memory, text.tag.memory}].push_back(i);
+  }
+  for (auto& [memory, numbers] : together) work(Reach(texts, std::move(numbers), false));
 }
 
-bool DeviceCipherImpl::same_place(const DeviceBuffer& in, const DeviceBuffer& out,
-                                  const DeviceMessage& message) const {
-  const std::uint64_t from = in.offset + message.in;
-  const std::uint64_t to = out.offset + message.out;
-  // In CUDA and HIP, two pointers can lead to the same place.
-  return is_opencl() ? in.memory == out.memory && from == to : in.memory + from == out.memory + to;
+void DeviceCipherImpl::run(CallerQueue& queue, const char* entry, DeviceTexts texts) {
+  for_each_reach(texts, [&](const Reach& reach) {
+    std::vector<paraes_message> list;
+    list.reserve(reach.size());
+    for (std::size_t i = 0; i < reach.size(); ++i) list.push_back(reach.message(i));
+    queue.launches().run(entry, reach.buffers(), list);
+  });
 }
 
-void DeviceCipherImpl::run(const char* entry, const DeviceBuffer& in, const DeviceBuffer& out,
-                           std::span<const DeviceMessage> messages) {
-  std::vector<paraes_message> list;
-  list.reserve(messages.size());
-  for (const DeviceMessage& message : messages) list.push_back(to_message(in, out, message));
-  queue_.launches().run(entry, buffers(in, out), list);
-  queue_.queue().flush();
-}
-
-void DeviceCipherImpl::cbc_decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-                                   std::span<const DeviceMessage> messages) {
-  std::vector<DeviceMessage> apart;
-  std::vector<paraes_message> in_place;
-  for (const DeviceMessage& message : messages) {
-    if (same_place(in, out, message)) {
-      in_place.push_back(to_message(out, out, message));
-      in_place.back().in = in_place.back().out;
-    } else {
-      apart.push_back(message);
+void DeviceCipherImpl::cbc_decrypt(CallerQueue& queue, DeviceTexts texts) {
+  for_each_reach(texts, [&](const Reach& reach) {
+    std::vector<paraes_message> apart;
+    std::vector<paraes_message> in_place;
+    for (std::size_t i = 0; i < reach.size(); ++i) {
+      (reach.is_in_place(i) ? in_place : apart).push_back(reach.message(i));
     }
-  }
-  if (!apart.empty()) run("cbc_decrypt", in, out, apart);
-  if (in_place.empty()) return;
-  queue_.cbc_decrypt_in_place(*buffers(out, out).out, in_place);
-  queue_.queue().flush();
+    if (!apart.empty()) queue.launches().run("cbc_decrypt", reach.buffers(), apart);
+    if (!in_place.empty()) queue.cbc_decrypt_in_place(*reach.buffers().out, in_place);
+  });
 }
 
-void DeviceCipherImpl::xts(Direction direction, std::size_t unit_bytes, const DeviceBuffer& in,
-                           const DeviceBuffer& out, std::span<const DeviceMessage> messages) {
-  const gpu::LaunchBuffers both = buffers(in, out);
-  const auto launch = [&](paraes_message message, std::uint64_t unit) {
-    queue_.launches().xts(both, direction, message, static_cast<std::uint32_t>(unit / 16), nullptr);
+void DeviceCipherImpl::xts(CallerQueue& queue, Direction direction, std::size_t unit_bytes,
+                           DeviceTexts texts) {
+  const auto launch = [&](const Reach& reach, paraes_message message, std::uint64_t unit) {
+    queue.launches().xts(reach.buffers(), direction, message,
+                         static_cast<std::uint32_t>(unit / block_bytes), nullptr);
   };
-  for (const DeviceMessage& message : messages) {
-    const std::uint64_t unit = unit_bytes == 0 ? message.bytes : unit_bytes;
-    const std::uint64_t last = message.bytes % unit;
-    const std::uint64_t whole = message.bytes - last;
-    paraes_message units = to_message(in, out, message);
-    units.bytes = whole;
-    if (whole != 0) launch(units, unit);
-    if (last == 0) continue;
-    DeviceMessage shorter = message;
-    shorter.in += whole;
-    shorter.out += whole;
-    shorter.bytes = last;
-    add_le128(shorter.iv.data(), whole / unit);
-    launch(to_message(in, out, shorter), last);
-  }
-  queue_.queue().flush();
+  for_each_reach(texts, [&](const Reach& reach) {
+    for (std::size_t i = 0; i < reach.size(); ++i) {
+      const paraes_message all = reach.message(i);
+      const std::uint64_t unit = unit_bytes == 0 ? all.bytes : unit_bytes;
+      const std::uint64_t last = all.bytes % unit;
+      paraes_message units = all;
+      units.bytes = all.bytes - last;
+      if (units.bytes != 0) launch(reach, units, unit);
+      if (last == 0) continue;
+      std::array<std::uint8_t, 16> number = reach.text(i).iv;
+      add_le128(number.data(), units.bytes / unit);
+      paraes_message shorter =
+          gpu::make_message(all.in + units.bytes, all.out + units.bytes, last, number.data());
+      shorter.key = all.key;
+      launch(reach, shorter, last);
+    }
+  });
 }
 
-void DeviceCipherImpl::gcm_encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-                                   std::span<const DeviceMessage> messages) {
-  gpu::GcmWork work = plan(Direction::encrypt, in, out, messages);
-  queue_.launches().gcm(buffers(in, out), Direction::encrypt, work);
-  queue_.queue().flush();
+void DeviceCipherImpl::gcm_encrypt(CallerQueue& queue, DeviceTexts texts) {
+  for_each_reach(texts, [&](const Reach& reach) {
+    gpu::GcmWork work = plan(Direction::encrypt, reach);
+    queue.launches().gcm(reach.buffers(), Direction::encrypt, work);
+  });
 }
 
-std::shared_ptr<const DeviceVerdict::Pending> DeviceCipherImpl::gcm_decrypt(
-    const DeviceBuffer& in, const DeviceBuffer& out, std::span<const DeviceMessage> messages) {
-  gpu::GcmWork work = plan(Direction::decrypt, in, out, messages);
-  queue_.launches().gcm(buffers(in, out), Direction::decrypt, work);
-  gpu::CallerQueue::Verdicts verdicts = queue_.download_verdicts(messages.size());
-  queue_.queue().flush();
-  return std::make_shared<const DeviceVerdict::Pending>(queue_.pinned(), std::move(verdicts),
-                                                        messages.size());
+std::shared_ptr<const DeviceVerdict::Pending> DeviceCipherImpl::gcm_decrypt(CallerQueue& queue,
+                                                                            DeviceTexts texts) {
+  auto pending = std::make_shared<DeviceVerdict::Pending>(queues_.pinned(), texts.size());
+  for_each_reach(texts, [&](const Reach& reach) {
+    gpu::GcmWork work = plan(Direction::decrypt, reach);
+    queue.launches().gcm(reach.buffers(), Direction::decrypt, work);
+    pending->add(queue.download_verdicts(reach.size()), reach.numbers());
+  });
+  return pending;
 }
 
-gpu::GcmWork DeviceCipherImpl::plan(Direction direction, const DeviceBuffer& in,
-                                    const DeviceBuffer& out,
-                                    std::span<const DeviceMessage> messages) {
+gpu::GcmWork DeviceCipherImpl::plan(Direction direction, const Reach& reach) {
   gpu::GcmWork work;
-  work.starts.reserve(messages.size());
-  work.ends.reserve(messages.size());
-  work.ranges.reserve(messages.size());
-  for (const DeviceMessage& message : messages) {
-    paraes_message start = to_message(in, out, message);
+  work.starts.reserve(reach.size());
+  work.ends.reserve(reach.size());
+  work.ranges.reserve(reach.size());
+  for (std::size_t i = 0; i < reach.size(); ++i) {
+    const DeviceText& text = reach.text(i);
+    paraes_message start = reach.message(i);
     // J0 of a nonce of 12 bytes (section 7.1 step 2).
-    std::array<std::uint8_t, 16> j0 = message.iv;
+    std::array<std::uint8_t, 16> j0 = text.iv;
     store_be32(j0.data() + 12, 1);
     std::memcpy(start.iv, j0.data(), j0.size());
     start.flags = PARAES_HASH_PARTIAL | PARAES_HASH_TO_SCRATCH;
     if (direction == Direction::decrypt) start.flags |= PARAES_HASH_INPUT;
     paraes_gcm_end& end = work.ends.emplace_back();
     end.text = start.out;
-    end.bytes = message.bytes;
-    end.tag = (direction == Direction::encrypt ? out : in).offset + message.tag;
+    end.bytes = start.bytes;
+    end.tag = reach.tag(i);
     end.first = static_cast<std::uint32_t>(work.ranges.size());
-    end.key = message.key;
+    end.key = start.key;
     end.opens = direction == Direction::decrypt ? 1 : 0;
-    if (!message.aad.empty()) put_addend(message, end);
+    if (!text.aad.empty()) put_addend(text, end);
     work.starts.push_back(start);
     add_ranges(start, work);
   }
@@ -181,7 +260,7 @@ void DeviceCipherImpl::add_ranges(const paraes_message& whole, gpu::GcmWork& wor
 
 // GHASH is linear: associated data with the hash A adds A H^(n + 1) for a text of n blocks, and its
 // length adds a multiple of H (SP 800-38D section 7.1 steps 4 and 5).
-void DeviceCipherImpl::put_addend(const DeviceMessage& message, paraes_gcm_end& end) {
+void DeviceCipherImpl::put_addend(const DeviceText& message, paraes_gcm_end& end) {
   std::unique_ptr<const GcmKey>& key = cpu_keys_[message.key];
   if (!key) {
     const gpu::KeyMaterial& material = *keys_[message.key];
@@ -201,7 +280,7 @@ void DeviceCipherImpl::put_addend(const DeviceMessage& message, paraes_gcm_end& 
   } secret;
   gcm_hash(*key, secret.h, one, sizeof one);
   gcm_hash(*key, secret.hash, message.aad.data(), message.aad.size());
-  secret.power_of_h = power(load_gf128(secret.h), (message.bytes + 15) / 16 + 1);
+  secret.power_of_h = power(load_gf128(secret.h), (message.in.bytes + 15) / 16 + 1);
   secret.factor = make_factor(secret.power_of_h);
   secret.h_factor = make_factor(load_gf128(secret.h));
   secret.sum = multiply(load_gf128(secret.hash), secret.factor);
@@ -212,5 +291,4 @@ void DeviceCipherImpl::put_addend(const DeviceMessage& message, paraes_gcm_end& 
   secure_zero(&secret, sizeof secret);
 }
 
-}  // namespace detail
-}  // namespace paraes
+}  // namespace paraes::detail

@@ -1,9 +1,13 @@
-// Keys that work on data in device memory, on a queue of the caller's. The public classes
+// Keys that work on data in device memory, on queues of the caller's. The public classes
 // (device_ciphers.cpp) have checked the arguments.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,6 +15,7 @@
 #include "paraes/ciphers.hpp"
 #include "paraes/devices.hpp"
 #include "src/core/bytes.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/gpu/caller_queue.hpp"
 #include "src/gpu/context.hpp"
 #include "src/gpu/key_material.hpp"
@@ -19,36 +24,48 @@
 namespace paraes {
 
 // The verdicts of one gcm_decrypt(), in pinned memory that the device writes.
-class DeviceVerdict::Pending {
+class DeviceVerdict::Pending : NonCopyable {
  public:
-  Pending(std::shared_ptr<gpu::PinnedPool> pool, gpu::CallerQueue::Verdicts verdicts,
-          std::size_t messages)
-      : pool_(std::move(pool)), verdicts_(std::move(verdicts)), messages_(messages) {}
+  Pending(std::shared_ptr<gpu::PinnedPool> pool, std::size_t messages)
+      : pool_(std::move(pool)), places_(messages) {}
   ~Pending() {
-    if (verdicts_.memory) {
-      pool_->give_back(std::move(verdicts_.memory), std::move(verdicts_.mark));
-    }
+    for (auto& part : parts_) pool_->give_back(std::move(part.memory), std::move(part.mark));
   }
 
-  [[nodiscard]] bool ready() const { return verdicts_.mark == nullptr || verdicts_.mark->passed(); }
+  // The verdicts of messages with these numbers, in this order.
+  void add(gpu::CallerQueue::Verdicts verdicts, std::span<const std::uint32_t> numbers) {
+    const auto part = static_cast<std::uint32_t>(parts_.size());
+    parts_.push_back(std::move(verdicts));
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) places_[numbers[i]] = {part, i};
+  }
+
+  [[nodiscard]] bool ready() const {
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [](const auto& part) { return part.mark->passed(); });
+  }
   // 16 bytes a message: 1 or 0 in the first four, little-endian, once it is ready.
   [[nodiscard]] bool intact(std::size_t index) const {
-    return load_le32(verdicts_.memory->host().data() + 16 * index) == 1;
+    const auto& [part, at] = places_[index];
+    const auto bytes = parts_[part].memory->host();
+    return load_le32(bytes.data() + std::size_t{16} * at) == 1;
   }
-  [[nodiscard]] std::size_t messages() const noexcept { return messages_; }
+  [[nodiscard]] std::size_t messages() const noexcept { return places_.size(); }
 
  private:
   std::shared_ptr<gpu::PinnedPool> pool_;
-  gpu::CallerQueue::Verdicts verdicts_;  // empty if there are no messages
-  std::size_t messages_;
+  std::vector<gpu::CallerQueue::Verdicts> parts_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> places_;  // part, and number there
 };
 
 namespace detail {
 
+using DeviceTexts = std::span<const DeviceText>;
+
 class DeviceCipherImpl {
  public:
-  // The keys are at least one, all of one size. Waits until they are expanded.
-  DeviceCipherImpl(std::shared_ptr<gpu::DeviceContext> context, std::unique_ptr<gpu::Queue> queue,
+  // The keys are at least one, all of one size. Waits until they are expanded. `stream` is that of
+  // calls that name none.
+  DeviceCipherImpl(std::shared_ptr<gpu::DeviceContext> context, DeviceStream stream,
                    std::vector<std::unique_ptr<gpu::KeyMaterial>> keys);
 
   [[nodiscard]] const DeviceInfo& info() const noexcept { return context_->info(); }
@@ -58,36 +75,50 @@ class DeviceCipherImpl {
     return context_->variant().kernel->name;
   }
   [[nodiscard]] std::size_t keys() const noexcept { return keys_.size(); }
-  [[nodiscard]] gpu::CallerQueue& queue() noexcept { return queue_; }
 
-  // All of these make the device begin soon.
+  // A call on a stream, or on that of the constructor if its device is empty. The device begins
+  // soon after the end of the object.
+  class Call : NonCopyable {
+   public:
+    explicit Call(gpu::CallerQueue& queue) noexcept : queue_(queue) {}
+    ~Call() { queue_.end(); }
+    [[nodiscard]] gpu::CallerQueue& queue() const noexcept { return queue_; }
+
+   private:
+    gpu::CallerQueue& queue_;
+  };
+  // Throws InvalidArgument if the stream cannot be used.
+  [[nodiscard]] Call begin(const DeviceStream& stream) {
+    return Call(queues_.begin(handle_of(stream)));
+  }
+  // For measurements.
+  [[nodiscard]] gpu::CallerQueues& queues() noexcept { return queues_; }
+
   // Runs an entry that does not need the input after it has written the output of a block.
-  void run(const char* entry, const DeviceBuffer& in, const DeviceBuffer& out,
-           std::span<const DeviceMessage> messages);
-  void cbc_decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-                   std::span<const DeviceMessage> messages);
-  void xts(Direction direction, std::size_t unit_bytes, const DeviceBuffer& in,
-           const DeviceBuffer& out, std::span<const DeviceMessage> messages);
-  void gcm_encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-                   std::span<const DeviceMessage> messages);
-  [[nodiscard]] std::shared_ptr<const DeviceVerdict::Pending> gcm_decrypt(
-      const DeviceBuffer& in, const DeviceBuffer& out, std::span<const DeviceMessage> messages);
+  void run(gpu::CallerQueue& queue, const char* entry, DeviceTexts texts);
+  void cbc_decrypt(gpu::CallerQueue& queue, DeviceTexts texts);
+  void xts(gpu::CallerQueue& queue, Direction direction, std::size_t unit_bytes, DeviceTexts texts);
+  void gcm_encrypt(gpu::CallerQueue& queue, DeviceTexts texts);
+  [[nodiscard]] std::shared_ptr<const DeviceVerdict::Pending> gcm_decrypt(gpu::CallerQueue& queue,
+                                                                          DeviceTexts texts);
 
  private:
-  [[nodiscard]] bool same_place(const DeviceBuffer& in, const DeviceBuffer& out,
-                                const DeviceMessage& message) const;
-  [[nodiscard]] gpu::LaunchBuffers buffers(const DeviceBuffer& in, const DeviceBuffer& out);
-  [[nodiscard]] gpu::GcmWork plan(Direction direction, const DeviceBuffer& in,
-                                  const DeviceBuffer& out, std::span<const DeviceMessage> messages);
+  // Texts that one launch can reach: where all memory has one address space, all of them.
+  class Reach;
+
+  [[nodiscard]] void* handle_of(const DeviceStream& stream) const;
+  // Calls `work(reach)` for texts that lie in the same memory, until there is none left.
+  template <class Work>
+  void for_each_reach(DeviceTexts texts, const Work& work) const;
+  [[nodiscard]] gpu::GcmWork plan(Direction direction, const Reach& reach);
   void add_ranges(const paraes_message& whole, gpu::GcmWork& work) const;
-  void put_addend(const DeviceMessage& message, paraes_gcm_end& end);
+  void put_addend(const DeviceText& text, paraes_gcm_end& end);
 
   std::shared_ptr<gpu::DeviceContext> context_;
+  DeviceStream stream_;
   std::vector<std::unique_ptr<gpu::KeyMaterial>> keys_;
   std::vector<std::unique_ptr<const GcmKey>> cpu_keys_;  // for associated data, made when needed
-  gpu::Memory in_;                                       // of the last call
-  gpu::Memory out_;
-  gpu::CallerQueue queue_;
+  gpu::CallerQueues queues_;
 };
 
 }  // namespace detail

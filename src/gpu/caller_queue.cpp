@@ -17,39 +17,125 @@ constexpr std::size_t block = 16;
 
 }  // namespace
 
-CallerQueue::CallerQueue(std::shared_ptr<DeviceContext> context, std::unique_ptr<Queue> queue)
-    : context_(std::move(context)),
-      pinned_(std::make_shared<PinnedPool>(context_)),
-      queue_(std::move(queue)),
-      launches_(*context_, *queue_, 0, pinned_.get()) {}
+CallerQueue::CallerQueue(DeviceContext& context, Queue& own, const SharedByQueues& shared)
+    : context_(context),
+      own_(own),
+      pinned_(shared.pinned),
+      queue_(own),
+      launches_(context, queue_, shared) {}
 
-// The members wipe and free their memory, and wait for that.
+// The caller's queue may no longer exist. The members wipe and free their memory on the own queue,
+// and wait for that.
 CallerQueue::~CallerQueue() {
-  launches_.keys().forget_many();
-  queue_->try_finish();
-  pinned_->wipe();  // verdicts may keep the pool
+  queue_.route(own_);
+  try {
+    if (last_) own_.wait_for(*last_);
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the device is lost
+  }
 }
 
-void CallerQueue::use_keys(std::span<const std::unique_ptr<KeyMaterial>> keys) {
+void CallerQueue::begin(void* handle) {
+  if (!was_on(handle)) {
+    std::unique_ptr<Queue> other = context_.device().borrow_queue(handle);
+    queue_.route(own_);
+    caller_ = std::move(other);
+    handle_ = handle;
+  }
+  if (caller_->is_captured()) {
+    throw InvalidArgument(
+        "the stream is being captured: a graph would run the work again, with the same nonces and "
+        "counters");
+  }
+  // Also for the same handle, which may be that of a newer queue.
+  if (last_) caller_->wait_for(*last_);
+  queue_.route(*caller_);
+}
+
+void CallerQueue::end() noexcept {
+  try {
+    last_ = queue_.mark();
+    queue_.flush();
+  } catch (const Error&) {
+    queue_.try_finish();
+    last_.reset();
+  }
+}
+
+bool CallerQueue::is_idle() const noexcept { return !last_ || PinnedPool::has_passed(*last_); }
+
+CallerQueues::CallerQueues(std::shared_ptr<DeviceContext> context,
+                           std::span<const std::unique_ptr<KeyMaterial>> keys)
+    : context_(std::move(context)),
+      pinned_(std::make_shared<PinnedPool>(context_)),
+      own_(context_->device().make_queue()),
+      timer_(*own_, false),
+      launcher_(*context_, *own_),
+      keys_(*context_, *own_, launcher_, timer_) {
+  use_keys(keys);
+  add_queue();  // for the first call
+}
+
+void CallerQueues::add_queue() {
+  queues_.push_back(
+      std::make_unique<CallerQueue>(*context_, *own_, SharedByQueues{*pinned_, keys_}));
+}
+
+void CallerQueues::use_keys(std::span<const std::unique_ptr<KeyMaterial>> keys) {
   if (keys.size() == 1) {
-    launches_.keys().use(*keys[0]);
+    keys_.use(*keys[0]);
   } else {
     // Calls must not be the first to load it.
-    static_cast<void>(context_->many_keys_program());
+    static_cast<void>(context_->program({.many_keys = true}));
     std::vector<const KeyMaterial*> list;
     list.reserve(keys.size());
     for (const auto& key : keys) list.push_back(key.get());
-    launches_.keys().use_many(list);
+    keys_.use_many(list);
   }
-  queue_->finish();
-  launches_.keys().wipe_staged();
+  own_->finish();
+  keys_.wipe_staged();
+}
+
+CallerQueues::~CallerQueues() {
+  queues_.clear();
+  on_own_.reset();
+  keys_.forget_many();
+  own_->try_finish();
+  pinned_->wipe();  // verdicts may keep the pool
+}
+
+CallerQueue& CallerQueues::on_own() {
+  if (!on_own_) {
+    on_own_ = std::make_unique<CallerQueue>(*context_, *own_, SharedByQueues{*pinned_, keys_});
+  }
+  return *on_own_;
+}
+
+CallerQueue& CallerQueues::choose(void* handle) {
+  CallerQueue* earliest = nullptr;
+  CallerQueue* idle = nullptr;
+  for (const auto& queue : queues_) {
+    if (queue->was_on(handle)) return *queue;
+    if (idle == nullptr && queue->is_idle()) idle = queue.get();
+    if (earliest == nullptr || queue->turn() < earliest->turn()) earliest = queue.get();
+  }
+  if (idle != nullptr) return *idle;
+  if (queues_.size() == most_queues) return *earliest;
+  add_queue();
+  return *queues_.back();
+}
+
+CallerQueue& CallerQueues::begin(void* handle) {
+  CallerQueue& queue = choose(handle);
+  queue.begin(handle);
+  queue.set_turn(++turns_);
+  return queue;
 }
 
 // Copies the ciphertext in pieces, because threads read the block before each of theirs.
 void CallerQueue::cbc_decrypt_in_place(const Memory& buffer,
                                        std::span<const paraes_message> messages) {
   // The last ciphertext block of a piece, then the copies.
-  if (!copies_) copies_ = SecretMemory(context_->device(), *queue_, block + most_copied);
+  if (!copies_) copies_ = SecretMemory(context_.device(), queue_, block + most_copied);
   std::vector<paraes_message> pieces;
   std::size_t held = block;
   bool continues = false;  // whether the first piece needs the block of the last launch
@@ -59,7 +145,7 @@ void CallerQueue::cbc_decrypt_in_place(const Memory& buffer,
     launches_.prepare(pieces, true);
     if (continues) launches_.set_first_iv(copies_.read(), 0);
     launches_.run_prepared("cbc_decrypt", buffers);
-    queue_->copy(copies_.write(block), 0, copies_.read(), held - block, block);
+    queue_.copy(copies_.write(block), 0, copies_.read(), held - block, block);
     pieces.clear();
     held = block;
   };
@@ -72,7 +158,7 @@ void CallerQueue::cbc_decrypt_in_place(const Memory& buffer,
       piece.out = message.out + done;
       // Only a full launch divides a message, so what continues one is first in the next launch.
       if (pieces.empty()) continues = done != 0;
-      queue_->copy(copies_.write(held + piece.bytes), held, buffer, piece.out, piece.bytes);
+      queue_.copy(copies_.write(held + piece.bytes), held, buffer, piece.out, piece.bytes);
       pieces.push_back(piece);
       held += piece.bytes;
       done += piece.bytes;
@@ -84,13 +170,13 @@ void CallerQueue::cbc_decrypt_in_place(const Memory& buffer,
 CallerQueue::Verdicts CallerQueue::download_verdicts(std::size_t messages) {
   Verdicts verdicts;
   if (messages == 0) return verdicts;
-  verdicts.memory = pinned_->take(block * messages);
+  verdicts.memory = pinned_.take(block * messages);
   try {
-    queue_->download(verdicts.memory->host().data(), launches_.verdicts(), 0, block * messages);
-    verdicts.mark = queue_->mark();
+    queue_.download(verdicts.memory->host().data(), launches_.verdicts(), 0, block * messages);
+    verdicts.mark = queue_.mark();
   } catch (...) {
     // The memory is freed, which the copy must not outlive.
-    queue_->try_finish();
+    queue_.try_finish();
     throw;
   }
   return verdicts;

@@ -49,13 +49,14 @@ DeviceContext::DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr
 
 DeviceContext::~DeviceContext() = default;
 
-Program& DeviceContext::many_keys_program() {
-  if (variant_.keys_in_memory) return program();
-  const std::lock_guard lock(many_keys_mutex_);
-  if (!many_keys_program_.program) {
-    many_keys_program_ = load_program(*device_, for_many_keys(variant_));
-  }
-  return *many_keys_program_.program;
+Program& DeviceContext::program(const ProgramNeeds& needs) {
+  ProgramNeeds other = needs;
+  if (variant_.keys_in_memory) other.many_keys = false;
+  if (other == ProgramNeeds{}) return *program_.program;
+  const std::lock_guard lock(others_mutex_);
+  LoadedProgram& loaded = others_[other];
+  if (!loaded.program) loaded = load_program(*device_, variant_that(variant_, other));
+  return *loaded.program;
 }
 
 std::size_t DeviceContext::most_keys() const noexcept {

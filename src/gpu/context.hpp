@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -45,12 +46,10 @@ class DeviceContext {
   [[nodiscard]] Device& device() noexcept { return *device_; }
   [[nodiscard]] const DeviceInfo& info() const noexcept { return device_->info(); }
   [[nodiscard]] const ProgramVariant& variant() const noexcept { return variant_; }
-  [[nodiscard]] Program& program() noexcept { return *program_.program; }
+  // The program for launches with these needs. The first call for any but the usual ones may load
+  // it, and throws what load_program throws.
+  [[nodiscard]] Program& program(const ProgramNeeds& needs = {});
   [[nodiscard]] const std::string& program_origin() const noexcept { return program_.origin; }
-
-  // The program for Stream::use_keys(). If it differs from program(), the first call loads it, and
-  // throws what load_program throws.
-  [[nodiscard]] Program& many_keys_program();
 
   // Most keys of Stream::use_keys().
   [[nodiscard]] std::size_t most_keys() const noexcept;
@@ -72,8 +71,8 @@ class DeviceContext {
   std::unique_ptr<Device> device_;
   ProgramVariant variant_;
   LoadedProgram program_;
-  std::mutex many_keys_mutex_;
-  LoadedProgram many_keys_program_;
+  std::mutex others_mutex_;
+  std::map<ProgramNeeds, LoadedProgram> others_;
   std::size_t launch_bytes_ = 0;
   std::vector<std::unique_ptr<Stream>> streams_;
 };

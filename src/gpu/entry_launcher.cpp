@@ -7,19 +7,18 @@
 
 namespace paraes::gpu {
 
-Function& EntryLauncher::function(const char* name, bool many_keys) {
+Function& EntryLauncher::function(const char* name, const ProgramNeeds& needs) {
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const LoadedEntry& entry) {
-    return entry.name == name && entry.many_keys == many_keys;
+    return entry.name == name && entry.needs == needs;
   });
   if (found != entries_.end()) return *found->function;
-  Program& program = many_keys ? context_.many_keys_program() : context_.program();
-  entries_.push_back({name, many_keys, program.function(name)});
+  entries_.push_back({name, needs, context_.program(needs).function(name)});
   return *entries_.back().function;
 }
 
 EntryLaunch EntryLauncher::prepare(const char* entry, const EntryArguments& arguments,
                                    const Grid& grid) {
-  return {&function(entry, arguments.key.many_keys), arguments, grid};
+  return {&function(entry, {arguments.key.many_keys, arguments.any_address}), arguments, grid};
 }
 
 void EntryLauncher::start(const EntryLaunch& launch) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/gpu/device/host_job.hpp"
+#include "src/gpu/programs/program_variant.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
@@ -34,6 +35,7 @@ struct EntryArguments {
   const Memory* scratch = nullptr;
   std::uint32_t unit_blocks = 0;
   std::uint32_t tile_blocks = 0;
+  bool any_address = false;  // it reads or writes a text that is not aligned to 16 bytes
 };
 
 // One entry with its arguments, to be launched any number of times. The memory must outlive it.
@@ -48,8 +50,9 @@ class EntryLauncher {
  public:
   EntryLauncher(DeviceContext& context, Queue& queue) : context_(context), queue_(queue) {}
 
-  // Prepares the launch of an entry of the program that the key needs. Throws DeviceError if the
-  // program has no such entry. The first launch with many keys throws what load_program throws.
+  // Prepares the launch of an entry of the program that the arguments need. Throws DeviceError if
+  // the program has no such entry. The first launch that needs another program throws what
+  // load_program throws.
   [[nodiscard]] EntryLaunch prepare(const char* entry, const EntryArguments& arguments,
                                     const Grid& grid);
   void start(const EntryLaunch& launch);
@@ -72,11 +75,11 @@ class EntryLauncher {
  private:
   struct LoadedEntry {
     std::string name;
-    bool many_keys;  // whether it is of the program for many keys
+    ProgramNeeds needs;
     std::unique_ptr<Function> function;
   };
 
-  Function& function(const char* name, bool many_keys);
+  Function& function(const char* name, const ProgramNeeds& needs);
 
   DeviceContext& context_;
   Queue& queue_;

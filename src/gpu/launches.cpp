@@ -22,22 +22,26 @@ constexpr std::size_t tweak_bytes = 16;
 
 }  // namespace
 
-Launches::Launches(DeviceContext& context, Queue& queue, std::size_t max_messages,
-                   PinnedPool* pinned)
+Launches::Launches(DeviceContext& context, Queue& queue, std::size_t max_messages)
     : context_(context),
       queue_(queue),
-      timer_(queue, pinned == nullptr),
+      timer_(queue, true),
       launcher_(context, queue),
-      keys_(context, queue, launcher_, timer_),
-      pinned_(pinned) {
+      own_keys_(std::in_place, context, queue, launcher_, timer_),
+      keys_(&*own_keys_) {
   reserve(messages_, max_messages * sizeof(paraes_message));
   reserve(tag_masks_, 16 * max_messages);
-  if (pinned_ != nullptr) {
-    slab_ = pinned_->take(slab_bytes);
-  } else {
-    static_cast<void>(staged(max_messages));
-  }
+  static_cast<void>(staged(max_messages));
 }
+
+Launches::Launches(DeviceContext& context, Queue& queue, const SharedByQueues& shared)
+    : context_(context),
+      queue_(queue),
+      timer_(queue, false),
+      launcher_(context, queue),
+      keys_(&shared.keys),
+      pinned_(&shared.pinned),
+      slab_(pinned_->take(slab_bytes)) {}
 
 Launches::~Launches() = default;
 
@@ -53,6 +57,9 @@ void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
     tiles += tiles_of(message, tiling_);
   }
   count_ = static_cast<std::uint32_t>(messages.size());
+  any_address_ = std::any_of(messages.begin(), messages.end(), [](const paraes_message& message) {
+    return message.bytes != 0 && (message.in | message.out) % block_bytes != 0;
+  });
   const ProgramVariant& variant = context_.variant();
   hash_lanes_ =
       hash_lanes(processors(), messages, variant.hash_threads,
@@ -80,7 +87,7 @@ void Launches::send(SecretMemory& to, std::size_t offset, const void* from, std:
   const Memory& memory = to.write(offset + bytes);
   const auto copy = [&](PinnedMemory* pinned, const std::uint8_t* data) {
     if (secret) {
-      launcher_.copy_in(memory, offset, pinned, data, bytes, keys_.data_key());
+      launcher_.copy_in(memory, offset, pinned, data, bytes, keys_->data_key());
     } else {
       queue_.upload(memory, offset, data, bytes);
     }
@@ -140,15 +147,23 @@ EntryArguments Launches::arguments(const LaunchBuffers& buffers, std::uint32_t c
           .messages = &messages_.read(),
           .count = count,
           .tiles = tiling.tiles,
-          .key = keys_.data_key(),
+          .key = keys_->data_key(),
           .scratch = &messages_.read(),  // of entries that use none
-          .tile_blocks = tiling.tile_blocks};
+          .tile_blocks = tiling.tile_blocks,
+          .any_address = any_address_};
 }
 
 void Launches::start(const char* entry, const EntryArguments& arguments, const Grid& grid) {
   const EntryLaunch launch = launcher_.prepare(entry, arguments, grid);
   launcher_.start(launch);
-  if (records_) recorded_.push_back(launch);
+  if (!records_) return;
+  recorded_.push_back(launch);
+  // The caller's buffers may exist for the call only.
+  for (const Memory** memory :
+       {&recorded_.back().arguments.in, &recorded_.back().arguments.out}) {
+    recorded_memory_.push_back(Memory::view((*memory)->handle(), (*memory)->bytes()));
+    *memory = &recorded_memory_.back();
+  }
 }
 
 void Launches::start_tiles(const char* entry, const EntryArguments& arguments,
@@ -186,7 +201,7 @@ Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes, uns
 
 void Launches::start_hash(EntryArguments arguments) {
   const ProgramVariant& variant = context_.variant();
-  arguments.key = keys_.hash_key();
+  arguments.key = keys_->hash_key();
   arguments.tile_blocks = hash_lanes_;
   const unsigned at_once = variant.hash_threads / hash_lanes_;
   if (variant.tensor_hash && hash_lanes_ <= warp_threads) {
@@ -206,7 +221,7 @@ void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
   hash.scratch = &tag_masks_.read();
   if (has_tags_) {
     EntryArguments masks = arguments(buffers, static_cast<std::uint32_t>(count), {});
-    masks.key = keys_.data_schedule();
+    masks.key = keys_->data_schedule();
     masks.scratch = &tag_masks_.write(16 * count);
     start_singles("gcm_masks", masks, count);
   }
@@ -226,7 +241,7 @@ void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& w
   timer_.begin(&PhaseTimes::kernel);
   EntryArguments masks = arguments(buffers, messages, {});
   masks.messages = &gcm_starts_.read();
-  masks.key = keys_.data_schedule();
+  masks.key = keys_->data_schedule();
   masks.scratch = &gcm_scratch_.write();
   start_singles("gcm_masks", masks, messages);
   const auto cipher = [&] { start_tiles("gcm_ctr", arguments(buffers, count_, tiling_), tiling_); };
@@ -240,8 +255,10 @@ void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& w
   const bool joins = std::any_of(work.ends.begin(), work.ends.end(),
                                  [](const paraes_gcm_end& end) { return end.ranges > 1; });
   EntryArguments finish = arguments(buffers, messages, {});
+  // It reads texts of neither buffer, but may withhold one that is opened.
+  (direction == Direction::encrypt ? finish.out : finish.in) = buffers.tags;
   finish.tiles = count_;
-  finish.key = keys_.hash_key();
+  finish.key = keys_->hash_key();
   finish.scratch = &gcm_scratch_.write();
   const ProgramVariant& variant = context_.variant();
   const Grid grid = hash_grid(messages, hash_key_shared_bytes(variant), 1, hash_groups(variant));
@@ -293,10 +310,10 @@ void Launches::start_unit_tweaks(const LaunchBuffers& buffers, std::uint64_t uni
   tweaks.scratch = &unit_tweaks_.write(16 * units);
   tweaks.unit_blocks = unit_blocks;
   if (few_unit_tweaks(kernel, processors(), units)) {
-    tweaks.key = keys_.tweak_schedule();
+    tweaks.key = keys_->tweak_schedule();
     start_singles("xts_few_unit_tweaks", tweaks, units);
   } else {
-    tweaks.key = keys_.tweak_key();
+    tweaks.key = keys_->tweak_key();
     start_tiles("xts_unit_tweaks", tweaks, tiling);
   }
 }
@@ -331,6 +348,7 @@ void Launches::wipe() noexcept {
 void Launches::record() {
   records_ = true;
   recorded_.clear();
+  recorded_memory_.clear();
 }
 
 void Launches::repeat() {

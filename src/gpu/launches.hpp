@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,6 +30,13 @@ class PinnedPool;
 struct LaunchBuffers {
   const Memory* in;
   const Memory* out;
+  const Memory* tags = nullptr;  // of gcm()
+};
+
+// What the launches of several queues share.
+struct SharedByQueues {
+  PinnedPool& pinned;
+  KeySlots& keys;
 };
 
 // GCM messages whose texts are hashed in ranges: each message has a start (its J0 and key) and an
@@ -47,16 +56,17 @@ struct GcmWork {
 // that drivers may when memory is allocated, or copied from memory that is not pinned.
 class Launches {
  public:
-  // Messages are copied to the device from memory of `pinned`. If that is nullptr, they are copied
-  // from pinned memory of its own, one call must have ended on the device before the next one
-  // begins, and calls are timed. Memory for max_messages messages is allocated at once, and more
-  // when it is needed.
-  Launches(DeviceContext& context, Queue& queue, std::size_t max_messages, PinnedPool* pinned);
+  // With keys of its own, one call must have ended on the device before the next one begins, and
+  // calls are timed. Memory for max_messages messages is allocated at once, and more when it is
+  // needed.
+  Launches(DeviceContext& context, Queue& queue, std::size_t max_messages);
+  // With keys that must stay as they are. Messages are copied to the device from the shared pool.
+  Launches(DeviceContext& context, Queue& queue, const SharedByQueues& shared);
   ~Launches();
 
   [[nodiscard]] QueueTimer& timer() noexcept { return timer_; }
   [[nodiscard]] const EntryLauncher& launcher() const noexcept { return launcher_; }
-  [[nodiscard]] KeySlots& keys() noexcept { return keys_; }
+  [[nodiscard]] KeySlots& keys() noexcept { return *keys_; }
 
   // Runs an entry on the messages, and sets their first_tile.
   void run(const char* entry, const LaunchBuffers& buffers, std::span<paraes_message> messages) {
@@ -85,7 +95,7 @@ class Launches {
 
   // Seals or opens GCM messages. Ranges have the flags PARAES_HASH_PARTIAL and
   // PARAES_HASH_TO_SCRATCH, and for opening PARAES_HASH_INPUT. Opening decrypts only what is
-  // authentic, and fills other texts with zeros.
+  // authentic, and fills other texts with zeros. Tags are at any byte of their buffer.
   void gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& work);
   // For each message of the last gcm(), 16 bytes, of which the first four are 1 if it is authentic
   // or was sealed, else 0.
@@ -100,8 +110,8 @@ class Launches {
 
   // Begins to record launches for repeat().
   void record();
-  // Repeats all launches since record(), with the messages of the last one. Their buffers must
-  // still exist.
+  // Repeats all launches since record(), with the messages of the last one. Their device memory
+  // must still exist.
   void repeat();
 
   // How many blocks all launches have computed, those that no message needs included, for tests.
@@ -135,12 +145,14 @@ class Launches {
   Queue& queue_;
   QueueTimer timer_;
   EntryLauncher launcher_;
-  KeySlots keys_;
-  PinnedPool* pinned_;
+  std::optional<KeySlots> own_keys_;
+  KeySlots* keys_;
+  PinnedPool* pinned_ = nullptr;        // if it has no keys of its own
   std::unique_ptr<PinnedMemory> slab_;  // of which parts are used, one after another
   std::size_t slab_used_ = 0;
   std::uint32_t count_ = 0;             // of the prepared messages
   Tiling tiling_{};                     // likewise
+  bool any_address_ = false;            // whether some do not begin at a multiple of 16 bytes
   bool has_tags_ = false;               // whether some are not PARAES_HASH_PARTIAL
   std::uint32_t hash_lanes_ = 0;        // threads that hash each of them together
   SecretMemory messages_;               // J0 of a nonce that is hashed reveals the hash key
@@ -155,6 +167,7 @@ class Launches {
   std::atomic<std::uint64_t> blocks_ = 0;
   bool records_ = false;
   std::vector<EntryLaunch> recorded_;
+  std::deque<Memory> recorded_memory_;  // of which the launches have addresses
 };
 
 }  // namespace paraes::gpu

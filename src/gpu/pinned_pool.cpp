@@ -10,17 +10,14 @@
 #include "src/gpu/context.hpp"
 
 namespace paraes::gpu {
-namespace {
 
-bool has_passed(const Mark& mark) noexcept {
+bool PinnedPool::has_passed(const Mark& mark) noexcept {
   try {
     return mark.passed();
   } catch (const Error&) {
     return false;  // the device is lost, and may still write to the memory
   }
 }
-
-}  // namespace
 
 // Asks for one mark that has not passed at most: later ones have seldom passed then.
 void PinnedPool::reclaim() noexcept {

@@ -24,6 +24,9 @@ class PinnedPool {
   // Takes memory back that copies may use until their queue has passed `mark`.
   void give_back(std::unique_ptr<PinnedMemory> memory, std::unique_ptr<Mark> mark) noexcept;
 
+  // Whether a queue has passed a mark. It never does if the device is lost.
+  [[nodiscard]] static bool has_passed(const Mark& mark) noexcept;
+
   // Overwrites with zeros what was given back and is no longer used.
   void wipe() noexcept;
 

@@ -21,7 +21,7 @@ std::size_t Stream::capacity_for(std::size_t launch_bytes) noexcept {
 Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transfer)
     : queue_(context.device().make_queue()),
       capacity_(capacity_for(launch_bytes)),
-      launches_(context, *queue_, most_messages(launch_bytes), nullptr),
+      launches_(context, *queue_, most_messages(launch_bytes)),
       transfer_(transfer) {
   Device& device = context.device();
   const bool mapped = transfer == Transfer::mapped;

@@ -28,10 +28,6 @@ PARAES_NVRTC_CALLS(PARAES_COMPARE)
 // cuEventElapsedTime: since CUDA 12.8 it has had a second version, which older drivers lack.
 #define PARAES_TEXT(symbol) #symbol
 #define PARAES_EXPANDED(symbol) PARAES_TEXT(symbol)
-TEST(CudaDeclarations, StreamsPerThreadHaveTheNumberOfTheHeader) {
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD), driver::stream_per_thread);
-}
-
 TEST(CudaDeclarations, NameTheVersionsOfTheHeader) {
   EXPECT_STREQ(PARAES_EXPANDED(cuDeviceTotalMem), "cuDeviceTotalMem_v2");
   EXPECT_STREQ(PARAES_EXPANDED(cuDevicePrimaryCtxRelease), "cuDevicePrimaryCtxRelease_v2");

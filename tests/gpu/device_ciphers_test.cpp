@@ -419,8 +419,6 @@ TEST_F(DeviceCalls, MessagesOfWrongPlacesAndKeysAreRefused) {
       {{{}, {.in = 0, .out = 16, .bytes = 256}}, "message 1: its output"},
       {{{.in = most - 15, .out = 0, .bytes = 32}}, "message 0: its input"},
       {{{.in = 0, .out = 0, .bytes = most}}, "message 0: its input"},
-      {{{.in = 8, .out = 0, .bytes = 16}}, "its input at 8 is not at a multiple"},
-      {{{.in = 0, .out = 1, .bytes = 16}}, "its output at 1 is not at a multiple"},
       {{{.in = 0, .out = 0, .bytes = 16, .key = 1}},
        "message 0: there is no key 1: the cipher has 1"},
       {{{.in = 0, .out = 0, .bytes = 32}, {.in = 0, .out = 16, .bytes = 16}},
@@ -430,9 +428,10 @@ TEST_F(DeviceCalls, MessagesOfWrongPlacesAndKeysAreRefused) {
   for (const auto& [messages, part] : wrong) {
     EXPECT_HAS(error_of([&, &given = messages] { cipher.process(in_, out_, given); }), part);
   }
-  const DeviceBuffer shifted{in_.memory, 4, 64};
-  EXPECT_HAS(error_of([&] { cipher.process(shifted, out_, {}); }),
-             "input buffer does not begin at a multiple of 16 bytes");
+  EXPECT_HAS(error_of([&] { cipher.process({0, 0, 64}, out_, {}); }),
+             "the input buffer is a null pointer");
+  EXPECT_HAS(error_of([&] { cipher.process(in_, {out_.memory, most, 64}, {}); }),
+             "the output buffer is larger than memory can be");
 }
 
 TEST_F(DeviceCalls, OverlapsInPlaceAreRefused) {
@@ -455,7 +454,7 @@ TEST_F(DeviceCalls, GcmTagsAreChecked) {
   const auto seal = [&](const DeviceMessage& message) {
     return error_of([&] { cipher.encrypt(in_, out_, {&message, 1}); });
   };
-  EXPECT_HAS(seal({.in = 0, .out = 0, .bytes = 32, .tag = 30}), "its tag at 30");
+  EXPECT_HAS(seal({.in = 0, .out = 0, .bytes = 32, .tag = 30}), "its output overlaps");
   EXPECT_HAS(seal({.in = 0, .out = 0, .bytes = 32, .tag = 244}), "its tag, 16 bytes at 244");
   EXPECT_HAS(seal({.in = 0, .out = 0, .bytes = 32, .tag = 16}), "its output overlaps");
   const DeviceMessage tag_in_output{.in = 0, .out = 32, .bytes = 32, .tag = 32};
@@ -505,7 +504,7 @@ TEST_F(DeviceCalls, OpenClBuffersAreToldApartByTheirHandles) {
   if (device_->stream().device != "opencl") GTEST_SKIP() << "here they are addresses";
   constexpr std::size_t bytes = std::size_t{1} << 20;
   std::vector<DeviceBuffer> buffers;
-  for (int i = 0; i < 8; ++i) buffers.push_back(device_->allocate(bytes));
+  for (int i = 0; i < 64; ++i) buffers.push_back(device_->allocate(bytes));
   std::sort(buffers.begin(), buffers.end(),
             [](const auto& a, const auto& b) { return a.memory < b.memory; });
   std::size_t near = 0;  // the first of the two that are nearest to each other

@@ -18,6 +18,7 @@
 #include "tests/gpu/fake_driver.hpp"
 #include "tests/gpu/secret_work.hpp"
 #include "tests/support/buffers.hpp"
+#include "tests/support/callers_device.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/evp_oracle.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -200,6 +201,44 @@ TEST_P(DeviceMemory, CallsOnDataOfTheCallerDoNotWait) {
              "the stream is being captured");
   EXPECT_EQ(fake_.calls(name("cuLaunchKernel", "hipModuleLaunchKernel")), 0);
   Fake::tell(kernels_run);
+}
+
+// Calls on several streams have memory of their own until they have ended, and the device orders
+// those that share it. Streams may end before the cipher, and be those of threads.
+TEST_P(DeviceMemory, CallsOnSeveralStreamsDoNotWait) {
+  const char* const wait = name("cuStreamSynchronize", "hipStreamSynchronize");
+  const char* const wait_for_event = name("cuEventSynchronize", "hipEventSynchronize");
+  const char* const ordered = name("cuStreamWaitEvent", "hipStreamWaitEvent");
+  const Programs programs(vendor_);
+  Fake::tell(kernels_run);
+  const auto device = vendor_.open()->open(1);
+  const std::string id = std::string(vendor_.id) + ":1";
+  const support::CallersTexts texts(*device);
+  const std::vector<DeviceMessage> all = support::callers_messages(1, {});
+  const auto in = texts.in();
+  const auto out = texts.out();
+  const std::vector<std::uint8_t> key = support::make_key(16, 1);
+  {
+    // Not the kernel of the test before: the context that is kept has the objects of that test.
+    DeviceGcm gcm({id, nullptr}, key, {.kernel = "bitslice"});
+    const auto caller = support::open_callers_device(id);
+    Fake::tell(std::string(kernels_run) + "pending:1");
+    static_cast<void>(device->free_bytes());  // its counters begin again
+    std::vector<DeviceStream> streams = {{id, nullptr}, {id, reinterpret_cast<void*>(2)}};
+    while (streams.size() < 10) streams.push_back(caller->make_stream());
+    for (std::size_t i = 0; i < 8; ++i) gcm.encrypt(in, out, all, streams[i]);
+    EXPECT_EQ(fake_.calls(ordered), 0) << "each has memory of its own";
+    gcm.encrypt(in, out, all, streams[3]);
+    EXPECT_EQ(fake_.calls(ordered), 1) << "its own earlier work, in case it is another stream";
+    gcm.encrypt(in, out, all, streams[8]);
+    gcm.encrypt(in, out, all, streams[9]);
+    EXPECT_EQ(fake_.calls(ordered), 3) << "there is memory for eight";
+    EXPECT_EQ(fake_.calls(wait) + fake_.calls(wait_for_event), 0);
+    Fake::tell(kernels_run);
+    for (std::size_t i = 2; i < streams.size(); ++i) caller->destroy_stream(streams[i]);
+  }
+  EXPECT_EQ(fake_.unwiped(), 0);
+  EXPECT_EQ(fake_.uninitialised(), 0);
 }
 
 // Only launches that take round keys by value, as CUDA's, need those that the device has expanded

@@ -240,8 +240,11 @@ Object* find(const void* pointer, Kind kind) {
 }
 
 // The default stream, which nobody creates, and those of the current device.
+// The default stream, and that of each thread (cudaStreamPerThread).
+bool is_default_stream(const void* pointer) { return pointer == nullptr || key_of(pointer) == 2; }
+
 bool is_stream(const void* pointer) {
-  return pointer == nullptr || find(pointer, Kind::stream) != nullptr;
+  return is_default_stream(pointer) || find(pointer, Kind::stream) != nullptr;
 }
 
 // The threads that enqueue work on the virtual clock. A wait ends when all of them wait, and it is
@@ -673,8 +676,8 @@ extern "C" int cuCtxGetCurrent(void** context) {
 extern "C" int cuStreamGetCtx(void* stream, void** context) {
   PARAES_ENTER_DEVICE();
   const auto found = state().objects.find(key_of(stream));
-  if (stream != nullptr && found == state().objects.end()) return invalid_handle;
-  const int device = stream == nullptr ? current : found->second.device;
+  if (!is_default_stream(stream) && found == state().objects.end()) return invalid_handle;
+  const int device = is_default_stream(stream) ? current : found->second.device;
   *context = &state().devices[static_cast<std::size_t>(device)];
   return 0;
 }
@@ -817,6 +820,17 @@ PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
   return 0;
 }
 
+PARAES_FAKE(cuStreamWaitEvent, hipStreamWaitEvent, void* stream, void* event, unsigned flags) {
+  PARAES_ENTER_STREAM();
+  const Object* const object = find(event, Kind::event);
+  if (object == nullptr || !object->recorded) return invalid_handle;
+  if (flags != 0) return invalid_value;
+  if (Object* const waiting = find(stream, Kind::stream); waiting != nullptr) {
+    waiting->done = std::max(waiting->done, object->done);
+  }
+  return 0;
+}
+
 #ifndef PARAES_FAKE_BARE
 PARAES_FAKE(cuStreamIsCapturing, hipStreamIsCapturing, void* stream, int* status) {
   PARAES_ENTER_STREAM();
@@ -844,7 +858,7 @@ PARAES_FAKE(cuEventRecord, hipEventRecord, void* event, void* stream) {
   if (object == nullptr || !is_stream(stream)) return invalid_handle;
   clock_gettime(CLOCK_MONOTONIC, &object->time);
   object->recorded = true;
-  if (stream != nullptr) object->done = find(stream, Kind::stream)->done;
+  if (!is_default_stream(stream)) object->done = find(stream, Kind::stream)->done;
   return 0;
 }
 

@@ -225,8 +225,8 @@ TEST_P(KernelsOnDevice, ComputeTwoPercentMoreBlocksThanSegmentsHaveAtMost) {
     const std::uint64_t text = 16 * blocks_in(sizes);
     const Memory in = context->device().allocate(text);
     const Memory out = context->device().allocate(text + 16 * sizes.size());
-    CallerQueue queue(context, context->device().make_queue());
-    queue.use_keys(keys);
+    CallerQueues queues(context, keys);
+    CallerQueue& queue = queues.on_own();
     auto messages = messages_of(sizes);
     for (std::size_t i = 0; i < messages.size(); ++i) messages[i].tag = text + 16 * i;
     queue.launches().run("gcm_ctr", {&in, &out}, messages);
@@ -290,9 +290,9 @@ class HashTablesOnDevice : public testing::Test {
       materials.push_back(
           detail::make_key_material(support::make_key(16, k), 1, true, KeyExpansion::host));
     }
-    CallerQueue queue(context, context->device().make_queue());
+    CallerQueues queues(context, materials);
+    CallerQueue& queue = queues.on_own();
     queue.queue().clear(in, 0, in.bytes());
-    queue.use_keys(materials);
     const Buffer j0 = support::pattern(16);
     std::vector<paraes_message> messages;
     for (std::uint32_t i = 0; i < segments; ++i) {

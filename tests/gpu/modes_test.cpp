@@ -320,8 +320,8 @@ TEST_P(Gpu, XtsOfManyUnitsMatchesTheCpu) {
     Xts(key, unit).encrypt(first, in, expected);
     const gpu::Memory device_in = context->device().allocate(in.size() + 16);
     const gpu::Memory device_out = context->device().allocate(in.size() + 16);
-    gpu::CallerQueue work(context, context->device().make_queue());
-    work.use_keys(keys);
+    gpu::CallerQueues queues(context, keys);
+    gpu::CallerQueue& work = queues.on_own();
     work.queue().upload(device_in, 0, in.data(), in.size());
     paraes_message message = gpu::make_message(0, 0, in.size(), first.data());
     work.launches().xts({&device_in, &device_out}, Direction::encrypt, message, unit / 16, nullptr);

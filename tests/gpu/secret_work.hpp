@@ -127,6 +127,23 @@ class CallersTexts {
   [[nodiscard]] DeviceBuffer in() const { return {in_.read().handle(), 0, bytes}; }
   [[nodiscard]] DeviceBuffer out() const { return {out_.read().handle(), 0, bytes}; }
 
+  enum class Places { apart, in_place };
+  // Messages as texts, with their tags in out().
+  [[nodiscard]] std::vector<DeviceText> texts(Places places,
+                                              std::span<const DeviceMessage> messages) const {
+    std::vector<DeviceText> texts;
+    for (const DeviceMessage& message : messages) {
+      const std::uintptr_t from = places == Places::apart ? in().memory : out().memory;
+      texts.push_back({.in = {from, message.in, message.bytes},
+                       .out = {out().memory, message.out, message.bytes},
+                       .key = message.key,
+                       .iv = message.iv,
+                       .tag = {out().memory, message.tag, 16},
+                       .aad = message.aad});
+    }
+    return texts;
+  }
+
  private:
   std::unique_ptr<gpu::Queue> queue_;
   gpu::SecretMemory in_;
@@ -152,21 +169,25 @@ inline void work_in_callers_memory(const char* runtime, const char* kernel,
     materials.push_back(
         detail::make_key_material(make_key(32, 200 + k), 1, true, use.key_expansion));
   }
+  const auto apart = texts.texts(CallersTexts::Places::apart, messages);
+  const auto in_place = texts.texts(CallersTexts::Places::in_place, messages);
   {
-    detail::DeviceCipherImpl cipher(context, context->device().make_queue(), std::move(materials));
-    cipher.run("ctr", texts.in(), texts.out(), messages);
-    cipher.cbc_decrypt(texts.out(), texts.out(), std::span(messages).last(1));
-    cipher.gcm_encrypt(texts.in(), texts.out(), messages);
-    static_cast<void>(cipher.gcm_decrypt(texts.out(), texts.out(), messages));
-    cipher.queue().queue().finish();
+    detail::DeviceCipherImpl cipher(context, {}, std::move(materials));
+    gpu::CallerQueue& queue = cipher.queues().on_own();
+    cipher.run(queue, "ctr", apart);
+    cipher.cbc_decrypt(queue, std::span(in_place).last(1));
+    cipher.gcm_encrypt(queue, apart);
+    static_cast<void>(cipher.gcm_decrypt(queue, in_place));
+    queue.queue().finish();
     look("data on the device");
   }
   materials.clear();
   materials.push_back(detail::make_key_material(make_key(64, 210), 2, false, use.key_expansion));
-  detail::DeviceCipherImpl cipher(context, context->device().make_queue(), std::move(materials));
-  cipher.xts(Direction::encrypt, 64, texts.in(), texts.out(), std::span(messages).last(1));
-  cipher.xts(Direction::decrypt, 512, texts.out(), texts.out(), std::span(messages).last(1));
-  cipher.queue().queue().finish();
+  detail::DeviceCipherImpl cipher(context, {}, std::move(materials));
+  gpu::CallerQueue& queue = cipher.queues().on_own();
+  cipher.xts(queue, Direction::encrypt, 64, std::span(apart).last(1));
+  cipher.xts(queue, Direction::decrypt, 512, std::span(in_place).last(1));
+  queue.queue().finish();
   look("XTS of data on the device");
 }
 

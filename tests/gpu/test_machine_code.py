@@ -106,14 +106,17 @@ GCM_BYTES = (0, 1, 16, 100, 495, 496, 497, 512, 1136, 1137, 1152, 4097, 4592, 46
 
 def check_gcm(program, generator, size, **hashing):
     key = generator.randbytes(size)
-    device = launch.Device(program, [key])
+    check_gcm_on(launch.Device(program, [key]), key, generator, **hashing)
+
+
+def check_gcm_on(device, key, generator, **hashing):
     texts = [generator.randbytes(length) for length in GCM_BYTES]
     nonces = [generator.randbytes(12) for _ in texts]
     expected = [AESGCM(key).encrypt(n, text, None) for n, text in zip(nonces, texts, strict=True)]
     sealed = device.gcm(texts, nonces, **hashing)
     assert [text + tag for text, tag in sealed] == expected
     ciphertexts = [text for text, _ in sealed]
-    opened = device.gcm(ciphertexts, nonces, decrypt=True, **hashing, **narrow_tiles(program))
+    opened = device.gcm(ciphertexts, nonces, decrypt=True, **hashing, **narrow_tiles(device.program))
     assert opened == [(text, tag) for text, (_, tag) in zip(texts, sealed, strict=True)]
 
 
@@ -233,6 +236,45 @@ def test_xts(program, generator, size, unit, units, first):
     assert device.xts("xts_encrypt", text, first, unit) == expected
     few = program.option("KEYS_SLICED") > 0
     assert device.xts("xts_decrypt", expected, first, unit, few=few) == text
+
+
+# Texts that begin so many bytes after a multiple of 16, for each mode.
+SHIFTS = {"ECB": 1, "CBC": 6, "CTR": 11, "XTS": 15, "GCM": 3}
+
+
+@pytest.mark.parametrize("mode", SHIFTS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: ".".join(case))
+def test_texts_at_any_address(case, generator, mode):
+    """Also that nothing behind a text is read: the model knows which bytes are allocated."""
+    program = program_of(*case, "ANY_ADDRESS=1")
+    key, iv = generator.randbytes(16), generator.randbytes(16)
+    text = generator.randbytes(16 * (3 * 32 * program.option("BLOCKS_PER_THREAD") + 5))
+    keys = [key, iv] if mode == "XTS" else [key]
+    device = launch.Device(program, keys, shift=SHIFTS[mode])
+    if mode == "ECB":
+        assert device.run("ecb_encrypt", text) == openssl(key, modes.ECB(), text)
+        assert device.run("ecb_decrypt", text) == openssl(key, modes.ECB(), text, decrypt=True)
+    elif mode == "CBC":
+        assert device.run("cbc_decrypt", text, iv) == openssl(key, modes.CBC(iv), text, decrypt=True)
+    elif mode == "CTR":
+        assert device.run("ctr", text[:-3], iv) == openssl(key, modes.CTR(iv), text[:-3])
+    elif mode == "XTS":
+        text = text[: 512 * (len(text) // 512)]
+        units = (modes.XTS(i.to_bytes(16, "little")) for i in range(len(text) // 512))
+        parts = [openssl(key + iv, unit, text[512 * i :][:512]) for i, unit in enumerate(units)]
+        assert device.xts("xts_encrypt", text, 0, 512) == b"".join(parts)
+        assert device.xts("xts_decrypt", b"".join(parts), 0, 512) == text
+    else:
+        check_gcm_on(device, key, generator, hash_groups=4)
+
+
+@pytest.mark.parametrize("case", TENSOR_CASES, ids=lambda case: ".".join(case))
+def test_hashes_by_tensor_cores_at_any_address(case, generator):
+    program = program_of(*case, "ANY_ADDRESS=1", "HASH_TENSOR=1")
+    key = generator.randbytes(16)
+    for shift in (1, 14):
+        device = launch.Device(program, [key], shift=shift)
+        check_gcm_on(device, key, generator, hash_groups=2, hash_lanes=16)
 
 
 def test_a_wrong_instruction_is_noticed(program, generator):

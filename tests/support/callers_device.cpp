@@ -1,12 +1,14 @@
 #include "tests/support/callers_device.hpp"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <vector>
 
 #include "src/gpu/device_names.hpp"
 #include "src/gpu/pool.hpp"
-#include "src/gpu/runtime/opencl_api.hpp"
+#include "src/gpu/runtime/driver_device.hpp"
+#include "src/gpu/runtime/opencl_devices.hpp"
 
 namespace paraes::support {
 namespace {
@@ -39,15 +41,39 @@ class DriverCaller final : public CallersDevice {
     return bytes;
   }
 
-  void synchronize() override { queue_->finish(); }
+  [[nodiscard]] DeviceStream make_stream() override {
+    const gpu::driver::Current current(driver());
+    gpu::driver::Stream stream = nullptr;
+    driver().check(driver().api().create_stream, &stream, gpu::driver::stream_non_blocking);
+    streams_.push_back(stream);
+    return {device_->info().id, stream};
+  }
+  void destroy_stream(const DeviceStream& stream) override {
+    const gpu::driver::Current current(driver());
+    driver().check(driver().api().destroy_stream, stream.handle);
+    std::erase(streams_, stream.handle);
+  }
+
+  void synchronize() override {
+    queue_->finish();
+    const gpu::driver::Current current(driver());
+    for (gpu::driver::Stream stream : streams_) {
+      driver().check(driver().api().finish_stream, stream);
+    }
+  }
 
  private:
+  [[nodiscard]] gpu::driver::DriverDevice& driver() {
+    return static_cast<gpu::driver::DriverDevice&>(*device_);
+  }
+
   static Memory view(const DeviceBuffer& buffer) {
     return Memory::view(buffer.memory, buffer.offset + buffer.bytes);
   }
 
   std::unique_ptr<gpu::Device> device_;
   std::unique_ptr<gpu::Queue> queue_;
+  std::vector<gpu::driver::Stream> streams_;
   std::vector<Memory> memory_;
 };
 
@@ -95,6 +121,20 @@ class OpenClCaller final : public CallersDevice {
     std::vector<DeviceStream> all;
     for (gpu::cl::CommandQueue queue : queues_) all.push_back({"opencl", queue});
     return all;
+  }
+
+  [[nodiscard]] DeviceStream make_stream() override {
+    gpu::cl::Int code = 0;
+    const auto device =
+        gpu::cl::queue_property<gpu::cl::DeviceId>(api_, queue_, gpu::cl::queue_device);
+    queues_.push_back(api_.clCreateCommandQueue(context_, device, 0, &code));
+    check(code);
+    return {"opencl", queues_.back()};
+  }
+  void destroy_stream(const DeviceStream& stream) override {
+    const auto queue = static_cast<gpu::cl::CommandQueue>(stream.handle);
+    api_.clReleaseCommandQueue(queue);
+    std::erase(queues_, queue);
   }
 
   [[nodiscard]] DeviceBuffer allocate(std::size_t bytes, std::size_t offset) override {

@@ -31,6 +31,7 @@ typedef unsigned long long paraes_u64;
 #define PARAES_COMPACT 0
 #endif
 
+#define PARAES_NO_UNROLL _Pragma("unroll 1")
 #if PARAES_COMPACT
 #define PARAES_UNROLL
 #else
@@ -112,6 +113,15 @@ PARAES_INLINE paraes_u32 paraes_funnel_left(paraes_u32 high, paraes_u32 low, par
   return __funnelshift_l(low, high, n);
 #else
   return (paraes_u32)((((paraes_u64)high << 32 | low) << n) >> 32);
+#endif
+}
+
+// The low word of high:low shifted right by n < 32.
+PARAES_INLINE paraes_u32 paraes_funnel_right(paraes_u32 high, paraes_u32 low, paraes_u32 n) {
+#if defined(PARAES_CUDA)
+  return __funnelshift_r(low, high, n);
+#else
+  return (paraes_u32)(((paraes_u64)high << 32 | low) >> n);
 #endif
 }
 

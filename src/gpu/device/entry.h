@@ -1,7 +1,9 @@
 // The parameters that all entries share, and helpers for blocks and keys.
 //
-//   in, out, scratch, keys   aligned to 16 bytes; except for CBC, `out` may be `in` if every
-//                            message has the same offset in both
+//   scratch, keys            aligned to 16 bytes
+//   in, out                  aligned to 16 bytes, as texts are, unless PARAES_ANY_ADDRESS is 1 (see
+//                            texts.h); except for CBC, `out` may be `in` if every message has the
+//                            same offset in both
 //   messages, count          the messages of the launch, as in job.h
 //   tiles                    the number of their tiles; for xts_stretches, the number of stretches;
 //                            for ghash, where its hashes begin in scratch; for ghash_join and
@@ -36,6 +38,9 @@
 #endif
 #ifndef PARAES_KEYS_IN_MEMORY
 #define PARAES_KEYS_IN_MEMORY 0
+#endif
+#ifndef PARAES_ANY_ADDRESS
+#define PARAES_ANY_ADDRESS 0
 #endif
 #ifndef PARAES_HASH_COPIES
 #ifdef PARAES_OPENCL
@@ -191,27 +196,6 @@ PARAES_INLINE paraes_block xor_blocks(paraes_block a, paraes_block b) {
   a.w[2] ^= b.w[2];
   a.w[3] ^= b.w[3];
   return a;
-}
-
-// The first n < 16 bytes of a block; the others are zero.
-PARAES_INLINE paraes_block load_part(PARAES_GLOBAL const paraes_u8* from, paraes_u32 n) {
-  paraes_block b = zero_block();
-  for (paraes_u32 i = 0; i < n; ++i) {
-    const paraes_u32 byte = (paraes_u32)from[i] << 8 * (i % 4);
-    // Not w[i / 4]: a run-time index would move the block out of the registers.
-    b.w[0] |= i / 4 == 0 ? byte : 0;
-    b.w[1] |= i / 4 == 1 ? byte : 0;
-    b.w[2] |= i / 4 == 2 ? byte : 0;
-    b.w[3] |= i / 4 == 3 ? byte : 0;
-  }
-  return b;
-}
-
-PARAES_INLINE void store_part(PARAES_GLOBAL paraes_u8* to, paraes_block b, paraes_u32 n) {
-  for (paraes_u32 i = 0; i < n; ++i) {
-    const paraes_u32 word = i < 8 ? (i < 4 ? b.w[0] : b.w[1]) : (i < 12 ? b.w[2] : b.w[3]);
-    to[i] = (paraes_u8)(word >> 8 * (i % 4));
-  }
 }
 
 // The round keys of key `index`, for `inverse` those of the equivalent inverse cipher.

@@ -42,15 +42,12 @@ PARAES_INLINE void finish_message(const paraes_job* job, paraes_u32 m) {
   paraes_u32 differ = 0;
   PARAES_UNROLL
   for (int w = 0; w < 4; ++w) tag.w[w] ^= mask[w] ^ end->addend[w];
-  // Tags are only aligned to 4 bytes.
   if (end->opens != 0) {
-    PARAES_GLOBAL const paraes_u32* given = (PARAES_GLOBAL const paraes_u32*)(job->in + end->tag);
+    const paraes_block given = load_tag(job->in + end->tag);
     PARAES_UNROLL
-    for (int w = 0; w < 4; ++w) differ |= tag.w[w] ^ given[w];
+    for (int w = 0; w < 4; ++w) differ |= tag.w[w] ^ given.w[w];
   } else {
-    PARAES_GLOBAL paraes_u32* to = (PARAES_GLOBAL paraes_u32*)(job->out + end->tag);
-    PARAES_UNROLL
-    for (int w = 0; w < 4; ++w) to[w] = tag.w[w];
+    store_tag(job->out + end->tag, tag);
   }
   mask[0] = differ == 0 ? 1u : 0u;
   mask[1] = mask[2] = mask[3] = 0;
@@ -89,7 +86,7 @@ PARAES_INLINE void withhold_message(const paraes_job* job, paraes_u32 m) {
   PARAES_GLOBAL const paraes_gcm_end* end = end_of_message(job, m);
   PARAES_GLOBAL paraes_u8* text = job->out + end->text;
   for (paraes_u64 i = job->thread; i < end->bytes / 16; i += PARAES_HASH_THREADS) {
-    store_block(text + 16 * i, zero_block());
+    store_text(text + 16 * i, zero_block());
   }
   if (job->thread < (paraes_u32)end->bytes % 16) {
     text[end->bytes / 16 * 16 + job->thread] = 0;

@@ -226,7 +226,7 @@ PARAES_INLINE paraes_block hash_of_lane(const paraes_job* job, PARAES_GLOBAL con
   sum = swapped(sum);
   // The next block is on its way meanwhile. Only the last can be another than a whole one.
   for (i += lanes; i < bytes / 16; i += lanes) {
-    const paraes_block next = load_block(text + 16 * i);
+    const paraes_block next = load_text(text + 16 * i, i + 1 == bytes / 16);
     sum = xor_blocks(swapped(next), table_product(job, sum));
   }
   if (i < n) sum = xor_blocks(swapped(hash_input(text, bytes, i)), table_product(job, sum));

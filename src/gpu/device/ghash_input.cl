@@ -20,7 +20,7 @@ PARAES_INLINE paraes_block hash_input(PARAES_GLOBAL const paraes_u8* text, parae
                                       paraes_u64 i) {
   const paraes_u64 whole = bytes / 16;
   const paraes_u32 part = (paraes_u32)bytes % 16;
-  if (i < whole) return load_block(text + 16 * i);
+  if (i < whole) return load_text(text + 16 * i, i + 1 == whole);
   if (i == whole && part != 0) return load_part(text + 16 * i, part);
   paraes_block lengths = zero_block();
   lengths.w[2] = paraes_swap_bytes((paraes_u32)(bytes >> 29));

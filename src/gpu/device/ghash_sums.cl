@@ -121,7 +121,8 @@ PARAES_INLINE gf128 hash_by_sums(const paraes_job* job, PARAES_GLOBAL const para
       const paraes_u64 block = first + lanes * at;
       next[k] = zero_block();
       if (at < count) {
-        next[k] = block < whole ? load_block(text + 16 * block) : hash_input(text, bytes, block);
+        next[k] = block < whole ? load_text(text + 16 * block, block + 1 == whole)
+                                : hash_input(text, bytes, block);
       }
     }
     PARAES_UNROLL

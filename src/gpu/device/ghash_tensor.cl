@@ -116,7 +116,7 @@ PARAES_INLINE void tensor_step(PARAES_SHARED const paraes_u32* columns, const pa
 // Word w of block i, which may be beyond the text or, as a negative number, before it.
 PARAES_INLINE paraes_u32 hash_word(PARAES_GLOBAL const paraes_u8* text, paraes_u64 bytes,
                                    paraes_u64 n, paraes_u64 i, paraes_u32 w) {
-  if (i < bytes / 16) return *(PARAES_GLOBAL const paraes_u32*)(text + 16 * i + 4 * w);
+  if (i < bytes / 16) return load_text_word(text + 16 * i + 4 * w, i + 1 == bytes / 16 && w == 3);
   if (i >= n) return 0;
   const paraes_block b = hash_input(text, bytes, i);
   return w < 2 ? (w == 0 ? b.w[0] : b.w[1]) : (w == 2 ? b.w[2] : b.w[3]);
@@ -140,13 +140,12 @@ PARAES_INLINE void tensor_hash(const paraes_job* job, paraes_u32 m, paraes_u32 l
   // the first and the last have whole blocks, without a branch for which the loads would have to
   // end.
   if (steps > 1) {
-    PARAES_GLOBAL const paraes_u32* from =
-        (PARAES_GLOBAL const paraes_u32*)(text + 16 * (i + 32)) + w;
+    PARAES_GLOBAL const paraes_u8* from = text + 16 * (i + 32) + 4 * w;
     for (paraes_u32 left = steps - 2; left != 0; --left) {
       const paraes_u32 a[4] = {next[0] ^ z[0], next[1] ^ z[1], next[2], next[3]};
       PARAES_UNROLL
-      for (int k = 0; k < 4; ++k) next[k] = from[32 * k];
-      from += 128;
+      for (int k = 0; k < 4; ++k) next[k] = load_text_word(from + 128 * k, 0);
+      from += 512;
       tensor_step(columns, a, z, lane, 0);
     }
     const paraes_u32 a[4] = {next[0] ^ z[0], next[1] ^ z[1], next[2], next[3]};

@@ -8,7 +8,8 @@
 // at its first_tile and end before the first_tile of the next message. All tiles of a launch have
 // the same number of blocks, but the last one of a message may have fewer.
 typedef struct {
-  paraes_u64 in;          // offset of the text in the input, in bytes; a multiple of 16
+  paraes_u64 in;          // offset of the text in the input, in bytes; where it then lies is a
+                          // multiple of 16, but in programs with PARAES_ANY_ADDRESS
   paraes_u64 out;         // offset of the text in the output, likewise
   paraes_u64 bytes;       // ECB, CBC and XTS: a multiple of 16
   paraes_u64 first_tile;  // number of tiles of all earlier messages
@@ -36,8 +37,7 @@ typedef struct {
 typedef struct {
   paraes_u64 text;          // offset of the text in the output, in bytes
   paraes_u64 bytes;         // of the text
-  paraes_u64 tag;           // offset of the tag, a multiple of 4: in the output, or if `opens` is
-                            // set, in the input
+  paraes_u64 tag;           // offset of the tag: in the output, or if `opens` is set, in the input
   paraes_u32 first;         // number of its first range
   paraes_u32 ranges;        // how many it has; none if the text is empty
   paraes_u32 range_blocks;  // blocks of each range but the first, which may have fewer

@@ -77,7 +77,9 @@ PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const para
   PARAES_BARRIER();
   for (paraes_u32 n = lane; n < 128; n += 32) {
     const paraes_u64 from = block - lane + n / 4;
-    row[n] = from < blocks ? *(PARAES_GLOBAL const paraes_u32*)(text + 16 * from + n % 4 * 4) : 0;
+    row[n] = from < blocks ? load_text_word(text + 16 * from + n % 4 * 4,
+                                            from + 1 == blocks && n % 4 == 3)
+                           : 0;
   }
   PARAES_BARRIER();
   paraes_block b;
@@ -99,7 +101,7 @@ PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, par
   PARAES_BARRIER();
   for (paraes_u32 n = lane; n < 128; n += 32) {
     const paraes_u64 to = block - lane + n / 4;
-    if (to < blocks) *(PARAES_GLOBAL paraes_u32*)(text + 16 * to + n % 4 * 4) = row[n];
+    if (to < blocks) store_text_word(text + 16 * to + n % 4 * 4, row[n]);
   }
   PARAES_BARRIER();
 }
@@ -108,8 +110,9 @@ PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const para
                                  paraes_u64 block, paraes_u32 lanes, paraes_u32 i, paraes_u32 left,
                                  paraes_u64 blocks) {
   (void)job;
-  (void)blocks;
-  return lanes * i < left ? load_block(text + 16 * block + 16 * lanes * i) : zero_block();
+  return lanes * i < left ? load_text(text + 16 * block + 16 * lanes * i,
+                                      (paraes_u32)(blocks - 1 - block) == lanes * i)
+                          : zero_block();
 }
 
 PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, paraes_u64 block,
@@ -117,7 +120,59 @@ PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, par
                        paraes_block b) {
   (void)job;
   (void)blocks;
-  if (lanes * i < left) store_block(text + 16 * block + 16 * lanes * i, b);
+  if (lanes * i < left) store_text(text + 16 * block + 16 * lanes * i, b);
+}
+#endif
+
+// Loads `count` of the thread's blocks from block i on, or, if `skips_first`, those after it, and
+// zeros for the first.
+#if PARAES_ANY_ADDRESS && !defined(PARAES_STATE_SHARED)
+// As load_text(), but in three steps for all blocks: a branch between two loads would make the
+// second wait for the first.
+PARAES_INLINE void fetch_chunk(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
+                               paraes_u64 block, paraes_u32 lanes, paraes_u32 i, paraes_u32 left,
+                               paraes_u64 blocks, int skips_first, paraes_block* to,
+                               const int count) {
+  const paraes_u32 n = bytes_into_word(text);
+  PARAES_GLOBAL const paraes_u8* from = text + 16 * block + 16 * lanes * i - n;
+  const paraes_u32 last = (paraes_u32)(blocks - 1 - block) - lanes * i;
+  paraes_u32 high[PARAES_CHUNK];
+  (void)job;
+  PARAES_UNROLL
+  for (int k = 0; k < count; ++k) {
+    const paraes_u32 at = lanes * k;
+    PARAES_GLOBAL const paraes_u32* words = (PARAES_GLOBAL const paraes_u32*)(from + 16 * at);
+    to[k] = zero_block();
+    high[k] = 0;
+    if (lanes * i + at < left && !(k == 0 && skips_first)) {
+      PARAES_UNROLL
+      for (int w = 0; w < 4; ++w) to[k].w[w] = words[w];
+      high[k] = words[n == 0 || at == last ? 3 : 4];
+    }
+  }
+  if (last < lanes * count) {  // the last block of the text is among them
+    PARAES_UNROLL
+    for (int k = 0; k < count; ++k) {
+      if (lanes * k == last) high[k] = load_bytes(from + 16 * lanes * k + 16, n);
+    }
+  }
+  PARAES_UNROLL
+  for (int k = 0; k < count; ++k) {
+    PARAES_UNROLL
+    for (int w = 0; w < 4; ++w) {
+      to[k].w[w] = word_within(to[k].w[w], w < 3 ? to[k].w[w + 1] : high[k], n);
+    }
+  }
+}
+#else
+PARAES_INLINE void fetch_chunk(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
+                               paraes_u64 block, paraes_u32 lanes, paraes_u32 i, paraes_u32 left,
+                               paraes_u64 blocks, int skips_first, paraes_block* to,
+                               const int count) {
+  PARAES_UNROLL
+  for (int k = 0; k < count; ++k) {
+    to[k] = fetch(job, text, block, lanes, i + k, k == 0 && skips_first ? 0 : left, blocks);
+  }
 }
 #endif
 
@@ -191,10 +246,14 @@ PARAES_INLINE void put_part(const tile_view* v, const paraes_u32* s, paraes_u32 
 PARAES_INLINE void load_batch(const paraes_job* job, const tile_view* v, paraes_u32 lanes,
                               paraes_u32 j, const int mode, tweak_cursor* tweak, paraes_u32* s) {
   PARAES_UNROLL
-  for (int i = 0; i < PARAES_BATCH; ++i) {
-    const paraes_block x = fetch(job, v->in, v->first, lanes, j + i, v->left, v->blocks);
+  for (int chunk = 0; chunk < PARAES_BATCH; chunk += PARAES_CHUNK) {
+    paraes_block x[PARAES_CHUNK];
+    fetch_chunk(job, v->in, v->first, lanes, j + chunk, v->left, v->blocks, 0, x, PARAES_CHUNK);
     PARAES_UNROLL
-    for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + i] = x.w[w];
+    for (int k = 0; k < PARAES_CHUNK; ++k) {
+      PARAES_UNROLL
+      for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + chunk + k] = x[k].w[w];
+    }
   }
   if (mode == PARAES_MODE_XTS_ENCRYPT || mode == PARAES_MODE_XTS_DECRYPT) {
     PARAES_UNROLL
@@ -219,17 +278,15 @@ PARAES_INLINE void put_batch(const paraes_job* job, const tile_view* v, paraes_u
   for (int chunk = 0; chunk < PARAES_BATCH; chunk += PARAES_CHUNK) {
     paraes_block y[PARAES_CHUNK];
     PARAES_UNROLL
-    for (int k = 0; k < PARAES_CHUNK; ++k) {
-      const paraes_u32 i = j + chunk + k;
-      y[k] = zero_block();
-      if (mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM) {
-        y[k] = fetch(job, v->in, v->first, lanes, i, v->left, v->blocks);
-      }
-      if (mode == PARAES_MODE_CBC_DECRYPT) {
-        const int is_first = chunk == 0 && k == 0 && j == 0 && v->first == 0;
-        y[k] = fetch(job, v->in, v->first - 1, lanes, i, is_first ? 0 : v->left, v->blocks);
-        if (is_first) y[k] = iv;
-      }
+    for (int k = 0; k < PARAES_CHUNK; ++k) y[k] = zero_block();
+    if (mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM) {
+      fetch_chunk(job, v->in, v->first, lanes, j + chunk, v->left, v->blocks, 0, y, PARAES_CHUNK);
+    }
+    if (mode == PARAES_MODE_CBC_DECRYPT) {
+      const int is_first = chunk == 0 && j == 0 && v->first == 0;
+      fetch_chunk(job, v->in, v->first - 1, lanes, j + chunk, v->left, v->blocks, is_first, y,
+                  PARAES_CHUNK);
+      if (is_first) y[0] = iv;
     }
     if (mode == PARAES_MODE_XTS_ENCRYPT || mode == PARAES_MODE_XTS_DECRYPT) {
       next_tweaks(job, after, y, PARAES_CHUNK, j + chunk, lanes, v->left);

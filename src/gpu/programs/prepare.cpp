@@ -79,8 +79,14 @@ std::vector<std::string> prepare_programs(std::string_view kernel, std::string_v
   gpu::apply(options.tuning, pool);
   const gpu::ProgramVariant variant = gpu::variant_for(found, device, pool.variant);
   const std::unique_ptr<gpu::Compiler> compiler = open_compiler(target);
-  std::vector<gpu::ProgramVariant> variants = {variant};
-  if (!variant.keys_in_memory) variants.push_back(gpu::for_many_keys(variant));
+  std::vector<gpu::ProgramVariant> variants;
+  for (const bool any_address : {false, true}) {
+    for (const bool many_keys : {false, true}) {
+      if ((any_address && !options.any_address) || (many_keys && variant.keys_in_memory)) continue;
+      variants.push_back(
+          gpu::variant_that(variant, {.many_keys = many_keys, .any_address = any_address}));
+    }
+  }
   std::vector<std::string> paths;
   // Before the compiler takes its time. If it fails, no empty folder stays.
   const bool made = make_folder(folder);

@@ -98,10 +98,11 @@ ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
   return variant;
 }
 
-ProgramVariant for_many_keys(const ProgramVariant& variant) {
-  ProgramVariant many = variant;
-  many.keys_in_memory = true;
-  return many;
+ProgramVariant variant_that(const ProgramVariant& variant, const ProgramNeeds& needs) {
+  ProgramVariant made = variant;
+  if (needs.many_keys) made.keys_in_memory = true;
+  if (needs.any_address) made.any_address = true;
+  return made;
 }
 
 std::uint32_t mode_shared_bytes(const ProgramVariant& variant) {
@@ -137,7 +138,8 @@ std::size_t hash_key_bytes(const ProgramVariant& variant) {
 }
 
 std::string source_of(const GpuKernel& kernel) {
-  constexpr std::string_view before[] = {"dialect.h", "job.h", "sizes.h", "entry.h", "sbox.h"};
+  constexpr std::string_view before[] = {"dialect.h", "job.h",   "sizes.h",
+                                         "entry.h",   "texts.h", "sbox.h"};
   constexpr std::string_view after[] = {"xts.cl",         "modes.cl",        "gf128.cl",
                                         "ghash_input.cl", "ghash_tensor.cl", "ghash_sums.cl",
                                         "ghash.cl",       "gcm_finish.cl",   "keys.cl"};
@@ -175,6 +177,7 @@ std::vector<std::string> options_of(const ProgramVariant& variant) {
   if (variant.tensor_hash) define("HASH_TENSOR", 1);
   if (variant.compact) define("COMPACT", 1);
   if (variant.keys_in_memory) define("KEYS_IN_MEMORY", 1);
+  if (variant.any_address) define("ANY_ADDRESS", 1);
   return options;
 }
 

@@ -30,6 +30,8 @@ struct ProgramVariant {
   // Entries read round keys from device memory. Otherwise all messages of a launch have one key,
   // an argument by value.
   bool keys_in_memory = false;
+  // Texts may begin at any byte, otherwise at multiples of 16.
+  bool any_address = false;
 };
 
 // What a caller may choose of a variant; 0 and no value leave it open.
@@ -59,9 +61,20 @@ void check_group_threads(unsigned threads);
 [[nodiscard]] ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
                                          const VariantOptions& options = {});
 
-// The variant for launches whose messages have different keys. It is `variant` itself if its keys
-// are in device memory anyway.
-[[nodiscard]] ProgramVariant for_many_keys(const ProgramVariant& variant);
+// What launches may need that the usual program of a kernel does not have.
+struct ProgramNeeds {
+  bool many_keys = false;    // messages have different keys
+  bool any_address = false;  // a text does not begin at a multiple of 16 bytes
+
+  auto operator<=>(const ProgramNeeds&) const = default;
+};
+
+// The variant that has what is needed. It is `variant` itself if that has it anyway, as those with
+// keys in device memory have for many keys.
+[[nodiscard]] ProgramVariant variant_that(const ProgramVariant& variant, const ProgramNeeds& needs);
+[[nodiscard]] inline ProgramVariant for_many_keys(const ProgramVariant& variant) {
+  return variant_that(variant, {.many_keys = true});
+}
 
 // Dynamic shared memory per group, in bytes: for entries that work on tiles, for ghash, and for
 // ghash_prepare. That of ghash_tensor is in sizes.h.

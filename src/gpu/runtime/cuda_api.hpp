@@ -70,6 +70,8 @@ using Event = void*;
   BOTH(X, required, destroy_stream, cuStreamDestroy_v2, hipStreamDestroy, int(Stream))             \
   BOTH(X, required, finish_stream, cuStreamSynchronize, hipStreamSynchronize, int(Stream))         \
   CUDA(X, optional, stream_context, cuStreamGetCtx, int(Stream, Context*))                         \
+  BOTH(X, required, stream_wait, cuStreamWaitEvent, hipStreamWaitEvent,                            \
+       int(Stream, Event, unsigned))                                                               \
   BOTH(X, optional, stream_captured, cuStreamIsCapturing, hipStreamIsCapturing, int(Stream, int*)) \
   BOTH(X, required, create_event, cuEventCreate, hipEventCreateWithFlags, int(Event*, unsigned))   \
   BOTH(X, required, destroy_event, cuEventDestroy_v2, hipEventDestroy, int(Event))                 \
@@ -118,7 +120,6 @@ inline constexpr int invalid_image = 200;
 inline constexpr int no_binary_for_gpu = 209;
 inline constexpr int ecc_uncorrectable = 214;
 inline constexpr int not_ready = 600;
-inline constexpr std::uintptr_t stream_per_thread = 2;
 inline constexpr int not_captured = 0;
 inline constexpr int invalid_ptx = 218;
 inline constexpr int illegal_address = 700;

@@ -148,6 +148,12 @@ class DriverQueue : public Queue {
     return std::make_unique<DriverMark>(device_, stream_);
   }
 
+  void wait_for(const Mark& mark) override {
+    const Current current(device_);
+    device_.check(device_.api().stream_wait, stream_, static_cast<const DriverMark&>(mark).event(),
+                  0U);
+  }
+
   [[nodiscard]] bool is_captured() override {
     if (!device_.api().stream_captured) return false;
     const Current current(device_);
@@ -237,11 +243,6 @@ bool is_whole_elf(const Binary& image) {
 std::unique_ptr<Queue> DriverDevice::make_queue() { return std::make_unique<DriverQueue>(*this); }
 
 std::unique_ptr<Queue> DriverDevice::borrow_queue(void* handle) {
-  if (reinterpret_cast<std::uintptr_t>(handle) == stream_per_thread) {
-    throw InvalidArgument(
-        "the default stream of each thread is a different one: use a stream of your own, or the "
-        "default stream of all threads");
-  }
   if (api().stream_context) {
     const Current current(*this);
     Context context = nullptr;

@@ -94,6 +94,8 @@ class ClMark : public Mark {
     return status == cl::complete;
   }
 
+  [[nodiscard]] cl::Event event() const noexcept { return event_; }
+
   // None on drivers that do not measure markers.
   [[nodiscard]] std::optional<cl::Ulong> when() const {
     check(api_.clWaitForEvents, 1, &event_);
@@ -195,6 +197,14 @@ class ClQueue : public Queue {
     cl::Event event = nullptr;
     check(api_.clEnqueueMarkerWithWaitList, queue_, 0, nullptr, &event);
     return std::make_unique<ClMark>(api_, event);
+  }
+
+  void wait_for(const Mark& mark) override {
+    cl::Event event = static_cast<const ClMark&>(mark).event();
+    // In a queue in order, this holds up everything behind it.
+    cl::Event waits = nullptr;
+    check(api_.clEnqueueMarkerWithWaitList, queue_, 1, &event, &waits);
+    api_.clReleaseEvent(waits);
   }
 
   void flush() override { check(api_.clFlush, queue_); }

@@ -133,6 +133,8 @@ class Queue : public Interface {
                       std::span<const Argument> arguments) = 0;
 
   [[nodiscard]] virtual std::unique_ptr<Mark> mark() = 0;
+  // What is enqueued later begins after `mark`, of any queue of the device. Does not wait itself.
+  virtual void wait_for(const Mark& mark) = 0;
 
   // The time between two marks that the queue has passed. 0 on OpenCL drivers that do not measure
   // markers.
@@ -164,8 +166,8 @@ class Device : public Interface {
   [[nodiscard]] virtual std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
                                                                       bool mapped) = 0;
   [[nodiscard]] virtual std::unique_ptr<Queue> make_queue() = 0;
-  // A queue that belongs to the caller of the library and must outlive the object: a CUstream of
-  // the device's primary context or a hipStream_t, nullptr for the default stream; or a
+  // A queue that belongs to the caller of the library and must exist while the object is used: a
+  // CUstream of the device's primary context or a hipStream_t, nullptr for the default stream; or a
   // cl_command_queue of the device's context. Throws InvalidArgument if the queue belongs to
   // another context (HIP's streams do not say) or device, or executes its work out of order.
   [[nodiscard]] virtual std::unique_ptr<Queue> borrow_queue(void* handle) = 0;
