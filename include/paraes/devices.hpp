@@ -207,6 +207,20 @@ struct DeviceText {
   std::span<const std::uint8_t> aad = {};
 };
 
+// The work of one call.
+class PARAES_EXPORT DeviceWork {
+ public:
+  DeviceWork() noexcept;  // none
+  // Whether the device has finished it. Does not wait. Throws the DeviceError of the work.
+  [[nodiscard]] bool ready() const;
+
+  class PARAES_HIDDEN End;
+  explicit DeviceWork(std::shared_ptr<const End> end) noexcept;
+
+ private:
+  std::shared_ptr<const End> end_;
+};
+
 // Options of the ciphers below.
 struct DeviceOptions {
   std::string kernel = {};   // a GPU kernel; see select_kernel
@@ -248,12 +262,12 @@ class PARAES_EXPORT DeviceEcb final : public DeviceCipher {
   DeviceEcb(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
             const DeviceOptions& options = {});
 
-  void encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
-  void encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
-  void decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
-  void decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
+  DeviceWork encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                     std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  DeviceWork encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
+  DeviceWork decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                     std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  DeviceWork decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
 };
 
 // CBC decryption (SP 800-38A section 6.2), without padding: each message is a whole number of
@@ -266,9 +280,9 @@ class PARAES_EXPORT DeviceCbc final : public DeviceCipher {
   DeviceCbc(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
             const DeviceOptions& options = {});
 
-  void decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
-  void decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
+  DeviceWork decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                     std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  DeviceWork decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
 };
 
 // SP 800-38A section 6.5; the whole 16-byte block is a big-endian counter modulo 2^128. Messages
@@ -280,9 +294,9 @@ class PARAES_EXPORT DeviceCtr final : public DeviceCipher {
   DeviceCtr(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
             const DeviceOptions& options = {});
 
-  void process(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
-  void process(std::span<const DeviceText> texts, const DeviceStream& stream = {});
+  DeviceWork process(const DeviceBuffer& in, const DeviceBuffer& out,
+                     std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  DeviceWork process(std::span<const DeviceText> texts, const DeviceStream& stream = {});
 };
 
 // SP 800-38E (IEEE 1619), for data units of whole blocks: a message is a sequence of units of
@@ -295,12 +309,12 @@ class PARAES_EXPORT DeviceXts final : public DeviceCipher {
   DeviceXts(const DeviceStream& stream, std::span<const std::uint8_t> key, std::size_t unit_bytes,
             const DeviceOptions& options = {});
 
-  void encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
-  void encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
-  void decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
-  void decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
+  DeviceWork encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                     std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  DeviceWork encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
+  DeviceWork decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                     std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  DeviceWork decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
 
  private:
   std::size_t unit_bytes_;
@@ -337,9 +351,9 @@ class PARAES_EXPORT DeviceGcm final : public DeviceCipher {
 
   // Encrypts and authenticates (section 7.1). Never use a nonce twice under one key (section 8.2).
   // The output buffer takes the ciphertexts and the tags.
-  void encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
-               std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
-  void encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
+  DeviceWork encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                     std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
+  DeviceWork encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
   // Verifies and decrypts (section 7.2). The input buffer holds the ciphertexts and the tags. The
   // output of a message whose tag does not match is filled with zeros; later work on the stream
   // sees plaintext only if it is authentic.

@@ -248,25 +248,26 @@ void check_units(Texts texts, std::size_t unit_bytes) {
 
 // Checks a call and makes it: `work(queue)`.
 template <class Work>
-auto call(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts, Tags tags,
-          const Work& work) {
+DeviceWork call(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts, Tags tags,
+                const Work& work) {
   Checks(cipher, texts, tags).check();
-  const DeviceCipherImpl::Call begun = cipher.begin(stream);
-  return work(begun.queue());
+  DeviceCipherImpl::Call begun = cipher.begin(stream);
+  work(begun.queue());
+  return begun.end();
 }
 
 // A call of a mode that is one entry.
-void call_entry(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts,
-                const char* entry) {
-  call(cipher, stream, texts, Tags::none,
-       [&](gpu::CallerQueue& queue) { cipher.run(queue, entry, texts); });
+DeviceWork call_entry(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts,
+                      const char* entry) {
+  return call(cipher, stream, texts, Tags::none,
+              [&](gpu::CallerQueue& queue) { cipher.run(queue, entry, texts); });
 }
 
-void call_xts(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts,
-              Direction direction, std::size_t unit_bytes) {
+DeviceWork call_xts(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts,
+                    Direction direction, std::size_t unit_bytes) {
   check_units(texts, unit_bytes);
-  call(cipher, stream, texts, Tags::none,
-       [&](gpu::CallerQueue& queue) { cipher.xts(queue, direction, unit_bytes, texts); });
+  return call(cipher, stream, texts, Tags::none,
+              [&](gpu::CallerQueue& queue) { cipher.xts(queue, direction, unit_bytes, texts); });
 }
 
 constexpr const char* ecb_blocks = "ECB (SP 800-38A section 5.2)";
@@ -289,24 +290,24 @@ DeviceEcb::DeviceEcb(const DeviceStream& stream, std::span<const Bytes> keys,
                      const DeviceOptions& options)
     : DeviceCipher(open_aes(stream, keys, false, options)) {}
 
-void DeviceEcb::encrypt(Texts texts, const DeviceStream& stream) {
+DeviceWork DeviceEcb::encrypt(Texts texts, const DeviceStream& stream) {
   check_whole_blocks(texts, ecb_blocks);
-  call_entry(*impl_, stream, texts, "ecb_encrypt");
+  return call_entry(*impl_, stream, texts, "ecb_encrypt");
 }
 
-void DeviceEcb::decrypt(Texts texts, const DeviceStream& stream) {
+DeviceWork DeviceEcb::decrypt(Texts texts, const DeviceStream& stream) {
   check_whole_blocks(texts, ecb_blocks);
-  call_entry(*impl_, stream, texts, "ecb_decrypt");
+  return call_entry(*impl_, stream, texts, "ecb_decrypt");
 }
 
-void DeviceEcb::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
-                        const DeviceStream& stream) {
-  encrypt(texts_of(in, out, messages, Tags::none), stream);
+DeviceWork DeviceEcb::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                              const DeviceStream& stream) {
+  return encrypt(texts_of(in, out, messages, Tags::none), stream);
 }
 
-void DeviceEcb::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
-                        const DeviceStream& stream) {
-  decrypt(texts_of(in, out, messages, Tags::none), stream);
+DeviceWork DeviceEcb::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                              const DeviceStream& stream) {
+  return decrypt(texts_of(in, out, messages, Tags::none), stream);
 }
 
 DeviceCbc::DeviceCbc(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -315,15 +316,15 @@ DeviceCbc::DeviceCbc(const DeviceStream& stream, std::span<const Bytes> keys,
                      const DeviceOptions& options)
     : DeviceCipher(open_aes(stream, keys, false, options)) {}
 
-void DeviceCbc::decrypt(Texts texts, const DeviceStream& stream) {
+DeviceWork DeviceCbc::decrypt(Texts texts, const DeviceStream& stream) {
   check_whole_blocks(texts, "CBC (SP 800-38A section 5.2)");
-  call(*impl_, stream, texts, Tags::none,
-       [&](gpu::CallerQueue& queue) { impl_->cbc_decrypt(queue, texts); });
+  return call(*impl_, stream, texts, Tags::none,
+              [&](gpu::CallerQueue& queue) { impl_->cbc_decrypt(queue, texts); });
 }
 
-void DeviceCbc::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
-                        const DeviceStream& stream) {
-  decrypt(texts_of(in, out, messages, Tags::none), stream);
+DeviceWork DeviceCbc::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                              const DeviceStream& stream) {
+  return decrypt(texts_of(in, out, messages, Tags::none), stream);
 }
 
 DeviceCtr::DeviceCtr(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -332,13 +333,13 @@ DeviceCtr::DeviceCtr(const DeviceStream& stream, std::span<const Bytes> keys,
                      const DeviceOptions& options)
     : DeviceCipher(open_aes(stream, keys, false, options)) {}
 
-void DeviceCtr::process(Texts texts, const DeviceStream& stream) {
-  call_entry(*impl_, stream, texts, "ctr");
+DeviceWork DeviceCtr::process(Texts texts, const DeviceStream& stream) {
+  return call_entry(*impl_, stream, texts, "ctr");
 }
 
-void DeviceCtr::process(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
-                        const DeviceStream& stream) {
-  process(texts_of(in, out, messages, Tags::none), stream);
+DeviceWork DeviceCtr::process(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                              const DeviceStream& stream) {
+  return process(texts_of(in, out, messages, Tags::none), stream);
 }
 
 DeviceXts::DeviceXts(const DeviceStream& stream, Bytes key, std::size_t unit_bytes,
@@ -352,22 +353,22 @@ DeviceXts::DeviceXts(const DeviceStream& stream, Bytes key, std::size_t unit_byt
   }
 }
 
-void DeviceXts::encrypt(Texts texts, const DeviceStream& stream) {
-  call_xts(*impl_, stream, texts, Direction::encrypt, unit_bytes_);
+DeviceWork DeviceXts::encrypt(Texts texts, const DeviceStream& stream) {
+  return call_xts(*impl_, stream, texts, Direction::encrypt, unit_bytes_);
 }
 
-void DeviceXts::decrypt(Texts texts, const DeviceStream& stream) {
-  call_xts(*impl_, stream, texts, Direction::decrypt, unit_bytes_);
+DeviceWork DeviceXts::decrypt(Texts texts, const DeviceStream& stream) {
+  return call_xts(*impl_, stream, texts, Direction::decrypt, unit_bytes_);
 }
 
-void DeviceXts::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
-                        const DeviceStream& stream) {
-  encrypt(texts_of(in, out, messages, Tags::none), stream);
+DeviceWork DeviceXts::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                              const DeviceStream& stream) {
+  return encrypt(texts_of(in, out, messages, Tags::none), stream);
 }
 
-void DeviceXts::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
-                        const DeviceStream& stream) {
-  decrypt(texts_of(in, out, messages, Tags::none), stream);
+DeviceWork DeviceXts::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                              const DeviceStream& stream) {
+  return decrypt(texts_of(in, out, messages, Tags::none), stream);
 }
 
 DeviceGcm::DeviceGcm(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -384,22 +385,23 @@ void check_gcm(Texts texts) {
 
 }  // namespace
 
-void DeviceGcm::encrypt(Texts texts, const DeviceStream& stream) {
+DeviceWork DeviceGcm::encrypt(Texts texts, const DeviceStream& stream) {
   check_gcm(texts);
-  call(*impl_, stream, texts, Tags::in_output,
-       [&](gpu::CallerQueue& queue) { impl_->gcm_encrypt(queue, texts); });
+  return call(*impl_, stream, texts, Tags::in_output,
+              [&](gpu::CallerQueue& queue) { impl_->gcm_encrypt(queue, texts); });
 }
 
 DeviceVerdict DeviceGcm::decrypt(Texts texts, const DeviceStream& stream) {
   check_gcm(texts);
-  return DeviceVerdict(call(*impl_, stream, texts, Tags::in_input, [&](gpu::CallerQueue& queue) {
-    return impl_->gcm_decrypt(queue, texts);
-  }));
+  std::shared_ptr<const DeviceVerdict::Pending> pending;
+  call(*impl_, stream, texts, Tags::in_input,
+       [&](gpu::CallerQueue& queue) { pending = impl_->gcm_decrypt(queue, texts); });
+  return DeviceVerdict(std::move(pending));
 }
 
-void DeviceGcm::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
-                        const DeviceStream& stream) {
-  encrypt(texts_of(in, out, messages, Tags::in_output), stream);
+DeviceWork DeviceGcm::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+                              const DeviceStream& stream) {
+  return encrypt(texts_of(in, out, messages, Tags::in_output), stream);
 }
 
 DeviceVerdict DeviceGcm::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
@@ -414,6 +416,10 @@ void DeviceGcm::seal(const DeviceBuffer& in, const DeviceBuffer& out, Messages m
 DeviceVerdict DeviceGcm::open(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   return decrypt(in, out, messages);
 }
+
+DeviceWork::DeviceWork() noexcept = default;
+DeviceWork::DeviceWork(std::shared_ptr<const End> end) noexcept : end_(std::move(end)) {}
+bool DeviceWork::ready() const { return !end_ || end_->passed(); }
 
 DeviceVerdict::DeviceVerdict(std::shared_ptr<const Pending> pending)
     : pending_(std::move(pending)) {}

@@ -23,6 +23,17 @@
 
 namespace paraes {
 
+class DeviceWork::End : NonCopyable {
+ public:
+  End(std::shared_ptr<gpu::DeviceContext> context, std::shared_ptr<const gpu::Mark> mark) noexcept
+      : context_(std::move(context)), mark_(std::move(mark)) {}
+  [[nodiscard]] bool passed() const { return !mark_ || mark_->passed(); }
+
+ private:
+  std::shared_ptr<gpu::DeviceContext> context_;  // outlives the mark
+  std::shared_ptr<const gpu::Mark> mark_;
+};
+
 // The verdicts of one gcm_decrypt(), in pinned memory that the device writes.
 class DeviceVerdict::Pending : NonCopyable {
  public:
@@ -80,16 +91,26 @@ class DeviceCipherImpl {
   // soon after the end of the object.
   class Call : NonCopyable {
    public:
-    explicit Call(gpu::CallerQueue& queue) noexcept : queue_(queue) {}
-    ~Call() { queue_.end(); }
-    [[nodiscard]] gpu::CallerQueue& queue() const noexcept { return queue_; }
+    Call(std::shared_ptr<gpu::DeviceContext> context, gpu::CallerQueue& queue) noexcept
+        : context_(std::move(context)), queue_(&queue) {}
+    ~Call() {
+      if (queue_ != nullptr) queue_->end();
+    }
+    [[nodiscard]] gpu::CallerQueue& queue() const noexcept { return *queue_; }
+    // Ends it now.
+    [[nodiscard]] DeviceWork end() {
+      auto mark = std::exchange(queue_, nullptr)->end();
+      return DeviceWork(
+          std::make_shared<const DeviceWork::End>(std::move(context_), std::move(mark)));
+    }
 
    private:
-    gpu::CallerQueue& queue_;
+    std::shared_ptr<gpu::DeviceContext> context_;
+    gpu::CallerQueue* queue_;
   };
   // Throws InvalidArgument if the stream cannot be used.
   [[nodiscard]] Call begin(const DeviceStream& stream) {
-    return Call(queues_.begin(handle_of(stream)));
+    return {context_, queues_.begin(handle_of(stream))};
   }
   // For measurements.
   [[nodiscard]] gpu::CallerQueues& queues() noexcept { return queues_; }

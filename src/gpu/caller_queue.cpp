@@ -51,7 +51,7 @@ void CallerQueue::begin(void* handle) {
   queue_.route(*caller_);
 }
 
-void CallerQueue::end() noexcept {
+std::shared_ptr<const Mark> CallerQueue::end() noexcept {
   try {
     last_ = queue_.mark();
     queue_.flush();
@@ -59,6 +59,7 @@ void CallerQueue::end() noexcept {
     queue_.try_finish();
     last_.reset();
   }
+  return last_;
 }
 
 bool CallerQueue::is_idle() const noexcept { return !last_ || PinnedPool::has_passed(*last_); }

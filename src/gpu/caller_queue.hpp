@@ -64,8 +64,9 @@ class CallerQueue : NonCopyable {
   // Begins a call on the caller's queue with this handle. Throws InvalidArgument as
   // Device::borrow_queue(), and if the queue is being captured.
   void begin(void* handle);
-  // Ends it, also after a failure: what it has enqueued then is unspecified.
-  void end() noexcept;
+  // Ends it, also after a failure: what it has enqueued then is unspecified. Returns the end of its
+  // work; nullptr if that has been waited for, or the device is lost.
+  std::shared_ptr<const Mark> end() noexcept;
 
   // Whether the last call was on a queue with this handle. It may have been another queue: one that
   // no longer exists, or that of another thread (cudaStreamPerThread).
@@ -99,7 +100,7 @@ class CallerQueue : NonCopyable {
   SecretMemory copies_;            // of texts in place, allocated when first needed
   std::unique_ptr<Queue> caller_;  // of the last call, with this handle
   void* handle_ = nullptr;
-  std::unique_ptr<Mark> last_;  // the end of the last call; nullptr if nothing is pending
+  std::shared_ptr<const Mark> last_;  // the end of the last call; nullptr if nothing is pending
   std::uint64_t turn_ = 0;
 };
 

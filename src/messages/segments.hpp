@@ -54,6 +54,14 @@ struct SegmentRange {
   }
 };
 
+// The segments of seal_segments() and open_segments(), for texts of these sizes. Throw as those do.
+[[nodiscard]] SegmentRange range_to_seal(const SegmentLayout& layout, std::uint64_t first,
+                                         bool ends, std::uint64_t plain_bytes,
+                                         std::uint64_t sealed_bytes);
+[[nodiscard]] SegmentRange range_to_open(const SegmentLayout& layout, std::uint64_t first,
+                                         bool ends, std::uint64_t sealed_bytes,
+                                         std::uint64_t plain_bytes);
+
 // The first segment that does not authenticate; nullptr if there is none.
 [[nodiscard]] inline const SegmentCipher::Segment* first_bad(
     const std::vector<SegmentCipher::Segment>& segments) {

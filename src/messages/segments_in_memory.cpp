@@ -53,7 +53,7 @@ void for_batches(const SegmentCipher& cipher, const SegmentRange& range, int thr
   });
 }
 
-void check_room(std::size_t given, std::uint64_t right) {
+void check_room(std::uint64_t given, std::uint64_t right) {
   if (given == right) return;
   throw InvalidArgument("the output of these segments has " + std::to_string(right) +
                         " bytes, but the buffer has " + std::to_string(given));
@@ -86,18 +86,38 @@ std::uint64_t whole_segments(const SegmentLayout& layout, std::uint64_t first, s
 
 }  // namespace
 
-void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes plain,
-                   MutableBytes sealed, int threads) {
-  const SegmentLayout& layout = message.layout();
+SegmentRange range_to_seal(const SegmentLayout& layout, std::uint64_t first, bool ends,
+                           std::uint64_t plain_bytes, std::uint64_t sealed_bytes) {
   SegmentRange range{.layout = layout, .first = first, .ends = ends};
   if (ends) {
-    const std::uint64_t all = layout.segments_of(layout.plain_offset(first) + plain.size());
+    const std::uint64_t all = layout.segments_of(layout.plain_offset(first) + plain_bytes);
     if (all <= first) throw InvalidArgument("a message ends with a segment, not after one");
     range.count = all - first;
   } else {
-    range.count = whole_segments(layout, first, plain.size(), 0);
+    range.count = whole_segments(layout, first, plain_bytes, 0);
   }
-  check_room(sealed.size(), plain.size() + range.count * segment_tag_bytes);
+  check_room(sealed_bytes, plain_bytes + range.count * segment_tag_bytes);
+  return range;
+}
+
+SegmentRange range_to_open(const SegmentLayout& layout, std::uint64_t first, bool ends,
+                           std::uint64_t sealed_bytes, std::uint64_t plain_bytes) {
+  SegmentRange range{.layout = layout, .first = first, .ends = ends};
+  if (ends) {
+    const std::uint64_t all = layout.extent_of(layout.sealed_offset(first) + sealed_bytes).segments;
+    if (all <= first) throw IntegrityError("the message ends without its last segment");
+    range.count = all - first;
+  } else {
+    range.count = whole_segments(layout, first, sealed_bytes, segment_tag_bytes);
+  }
+  check_room(plain_bytes, sealed_bytes - range.count * segment_tag_bytes);
+  return range;
+}
+
+void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes plain,
+                   MutableBytes sealed, int threads) {
+  const SegmentRange range =
+      range_to_seal(message.layout(), first, ends, plain.size(), sealed.size());
   for_batches(message.cipher(), range, threads, Direction::encrypt, plain, sealed,
               [](const std::vector<Segment>&) {});
 }
@@ -105,16 +125,7 @@ void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes
 void open_segments(const Message& message, std::uint64_t first, bool ends, Bytes sealed,
                    MutableBytes plain, int threads) {
   const SegmentLayout& layout = message.layout();
-  SegmentRange range{.layout = layout, .first = first, .ends = ends};
-  if (ends) {
-    const std::uint64_t all =
-        layout.extent_of(layout.sealed_offset(first) + sealed.size()).segments;
-    if (all <= first) throw IntegrityError("the message ends without its last segment");
-    range.count = all - first;
-  } else {
-    range.count = whole_segments(layout, first, sealed.size(), segment_tag_bytes);
-  }
-  check_room(plain.size(), sealed.size() - range.count * segment_tag_bytes);
+  const SegmentRange range = range_to_open(layout, first, ends, sealed.size(), plain.size());
   constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
   std::atomic<std::uint64_t> lowest_bad = none;
   struct Wiper {

@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "paraes/device_segments.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
+#include "paraes/messages.hpp"
 #include "tests/gpu/each_kernel.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"
@@ -337,6 +339,92 @@ TEST_F(DeviceTexts, StreamOfAnotherDeviceIsRefused) {
                ctr.process(texts(1), {"cuda:7", nullptr});
              }),
              "the stream is on 'cuda:7', and the cipher on");
+}
+
+// ---- Segments
+
+class SegmentsOnDevice : public TextsOnDevice {
+ protected:
+  struct Format {
+    const char* name;
+    Message::Parts parts;
+  };
+  [[nodiscard]] std::vector<Format> formats() const {
+    TinkParameters tink;
+    tink.segment_bytes = 4096;
+    std::vector<Format> all;
+    all.push_back({"paraes", new_paraes_message(key_)});
+    all.push_back({"c2sp", new_c2sp_message(key_)});
+    all.push_back({"tink", new_tink_message(tink, key_, {})});
+    return all;
+  }
+
+  // The segments from `first` on, with the bytes of a file in front of them: they lie at 4,056, 56
+  // or elsewhere that is no multiple of 16.
+  void expect_opened(DeviceSegments& segments, const Message& message, const Buffer& plain,
+                     const Buffer& sealed, std::uint64_t first) {
+    const SegmentLayout& layout = message.layout();
+    const std::uint64_t from = layout.plain_offset(first);
+    const std::uint64_t at = layout.sealed_offset(first) - layout.header_bytes;
+    const DeviceBuffer all = device_->allocate(sealed.size());
+    device_->write(all, sealed);
+    const DeviceBuffer in{all.memory, at, sealed.size() - at};
+    const DeviceBuffer out = device_->allocate(plain.size() - from, 5);
+    const DeviceVerdict verdict = segments.open(first, true, in, out);
+    device_->synchronize();
+    segments.check(verdict, first);
+    EXPECT_EQ(difference(device_->read(out), Bytes(plain).subspan(from)), "");
+  }
+};
+
+TEST_F(SegmentsOnDevice, AreThoseOfTheHost) {
+  for (const Format& format : formats()) {
+    SCOPED_TRACE(format.name);
+    const Message message(format.parts);
+    const SegmentLayout& layout = message.layout();
+    const DeviceOptions options{.kernel = "reference"};
+    DeviceSegments segments(device_->stream(), format.parts, options);
+    const Buffer plain = pattern(5 * layout.segment_bytes + 1234);
+    Buffer sealed(layout.sealed_bytes(plain.size()) - layout.header_bytes);
+    seal_segments(message, 0, true, plain, sealed, 1);
+
+    const DeviceBuffer in = device_->allocate(plain.size(), 3);
+    const DeviceBuffer out = device_->allocate(sealed.size(), 8);
+    device_->write(in, plain);
+    segments.seal(0, true, in, out);
+    EXPECT_EQ(difference(device_->read(out), sealed), "");
+    // A few from the midst.
+    const std::uint64_t from = layout.plain_offset(2);
+    const std::uint64_t two = 2 * layout.segment_bytes;
+    const DeviceBuffer part{in.memory, in.offset + from, two};
+    const DeviceBuffer sealed_part = device_->allocate(two + 2 * segment_tag_bytes);
+    segments.seal(2, false, part, sealed_part);
+    const std::uint64_t at = layout.sealed_offset(2) - layout.header_bytes;
+    EXPECT_EQ(difference(device_->read(sealed_part),
+                         Bytes(sealed).subspan(at, two + 2 * segment_tag_bytes)),
+              "");
+    for (const std::uint64_t first : {0U, 1U, 3U, 5U}) {
+      expect_opened(segments, message, plain, sealed, first);
+    }
+
+    sealed[layout.sealed_offset(3) - layout.header_bytes + 100] ^= 1;
+    device_->write(out, sealed);
+    const DeviceVerdict verdict = segments.open(0, true, out, in);
+    const Buffer opened = device_->read(in);
+    EXPECT_FALSE(verdict.intact(3));
+    EXPECT_TRUE(verdict.intact(4));
+    EXPECT_HAS(message_of<BadSegment>([&] { segments.check(verdict, 0); }),
+               "segment 3 does not authenticate");
+    Buffer expected = plain;
+    const auto begin = expected.begin() + static_cast<std::ptrdiff_t>(layout.plain_offset(3));
+    std::fill_n(begin, layout.segment_bytes, std::uint8_t{0});
+    EXPECT_EQ(difference(opened, expected), "");
+
+    EXPECT_HAS(message_of<InvalidArgument>([&] { segments.seal(0, false, in, out); }),
+               "only the last segment");
+    EXPECT_HAS(message_of<InvalidArgument>([&] { segments.seal(0, true, in, in); }),
+               "but the buffer has");
+  }
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+// Segments of a message (messages.hpp) in device memory: a file's segments can be copied to a GPU
+// as they are, and be opened there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "paraes/devices.hpp"
+#include "paraes/export.hpp"
+#include "paraes/messages.hpp"
+
+namespace paraes {
+
+// Seals (encrypts) and opens (decrypts) consecutive segments of one message, like seal_segments()
+// and open_segments(), on any stream of one device. What devices.hpp says of streams, aliasing,
+// errors, threads, waiting and graphs holds here, too. Buffers may begin at any byte.
+class PARAES_EXPORT DeviceSegments final {
+ public:
+  // A copy of the parts of a message is not kept, but its key is. Throws as DeviceGcm does.
+  DeviceSegments(const DeviceStream& stream, const Message::Parts& message,
+                 const DeviceOptions& options = {});
+  ~DeviceSegments();
+  DeviceSegments(DeviceSegments&&) noexcept;
+  DeviceSegments& operator=(DeviceSegments&&) noexcept;
+
+  [[nodiscard]] const SegmentLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] std::string_view kernel() const noexcept { return gcm_.kernel(); }
+  [[nodiscard]] std::string device() const { return gcm_.device(); }
+
+  // Segments from number `first` on. The text has whole segments; if `ends`, the last of them is
+  // the last one of the message, which may be shorter. The sealed text has segment_tag_bytes more
+  // for each segment. The two do not overlap, but that of a single segment may begin where the
+  // other does. Throws InvalidArgument for other sizes, and WrongProcess in a child of the process
+  // that made the message (forks.hpp).
+  DeviceWork seal(std::uint64_t first, bool ends, const DeviceBuffer& plain,
+                  const DeviceBuffer& sealed, const DeviceStream& stream = {});
+  // The plaintext of segments that do not authenticate is filled with zeros. Message i of the
+  // verdict is segment first + i. Throws InvalidArgument for other sizes, and IntegrityError if
+  // `ends` and the text cannot be the end of a message.
+  [[nodiscard]] DeviceVerdict open(std::uint64_t first, bool ends, const DeviceBuffer& sealed,
+                                   const DeviceBuffer& plain, const DeviceStream& stream = {});
+  // Throws BadSegment, which names the first segment that does not authenticate, if there is one.
+  // `first` is that of open(). The device must have finished.
+  void check(const DeviceVerdict& verdict, std::uint64_t first) const;
+
+ private:
+  [[nodiscard]] std::vector<DeviceText> texts(Direction direction, std::uint64_t first,
+                                              std::uint64_t count, bool ends,
+                                              const DeviceBuffer& plain,
+                                              const DeviceBuffer& sealed) const;
+
+  DeviceGcm gcm_;
+  SegmentLayout layout_;
+  SegmentNonces nonces_;
+  bool commits_;
+  OwnerProcess owner_;
+};
+
+}  // namespace paraes
