@@ -28,6 +28,9 @@ class PARAES_EXPORT DeviceSegments final {
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] std::string_view kernel() const noexcept { return gcm_.kernel(); }
   [[nodiscard]] std::string device() const { return gcm_.device(); }
+  void wait_for(const DeviceStream& other, const DeviceStream& stream = {}) {
+    gcm_.wait_for(other, stream);
+  }
 
   // Segments from number `first` on. The text has whole segments; if `ends`, the last of them is
   // the last one of the message, which may be shorter. The sealed text has segment_tag_bytes more

@@ -245,6 +245,10 @@ class PARAES_EXPORT DeviceCipher {
   [[nodiscard]] std::string_view kernel() const noexcept;  // the selected one, never "auto"
   [[nodiscard]] std::string device() const;                // "cuda:0", "opencl:1"
 
+  // Makes what `stream` gets from now on wait for what `other` has now: for inputs that another
+  // stream still writes. Both are of the cipher's device.
+  void wait_for(const DeviceStream& other, const DeviceStream& stream = {});
+
  protected:
   explicit DeviceCipher(std::unique_ptr<detail::DeviceCipherImpl> impl);
   DeviceCipher(DeviceCipher&&) noexcept;

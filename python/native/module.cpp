@@ -30,6 +30,7 @@ NB_MODULE(_native, m) {
   bind_messages(m);
   bind_writer(m);
   bind_files(m);
+  bind_gpu(m);
   m.def(
       "limit_threads",
       [](AnyInt most) {

@@ -283,6 +283,9 @@ DeviceCipher& DeviceCipher::operator=(DeviceCipher&&) noexcept = default;
 
 std::string_view DeviceCipher::kernel() const noexcept { return impl_->kernel(); }
 std::string DeviceCipher::device() const { return impl_->info().id; }
+void DeviceCipher::wait_for(const DeviceStream& other, const DeviceStream& stream) {
+  impl_->wait_for(other, stream);
+}
 
 DeviceEcb::DeviceEcb(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
     : DeviceEcb(stream, {&key, 1}, options) {}

@@ -116,6 +116,16 @@ void* DeviceCipherImpl::handle_of(const DeviceStream& stream) const {
   return stream.handle;
 }
 
+void DeviceCipherImpl::wait_for(const DeviceStream& other, const DeviceStream& stream) {
+  void* const from = handle_of(other);
+  void* const to = handle_of(stream);
+  gpu::Device& device = context_->device();
+  const std::unique_ptr<gpu::Queue> earlier = device.borrow_queue(from);
+  const std::unique_ptr<gpu::Mark> mark = earlier->mark();
+  earlier->flush();
+  device.borrow_queue(to)->wait_for(*mark);
+}
+
 template <class Work>
 void DeviceCipherImpl::for_each_reach(DeviceTexts texts, const Work& work) const {
   if (texts.empty()) return;

@@ -112,6 +112,8 @@ class DeviceCipherImpl {
   [[nodiscard]] Call begin(const DeviceStream& stream) {
     return {context_, queues_.begin(handle_of(stream))};
   }
+  // DeviceCipher::wait_for().
+  void wait_for(const DeviceStream& other, const DeviceStream& stream);
   // For measurements.
   [[nodiscard]] gpu::CallerQueues& queues() noexcept { return queues_; }
 

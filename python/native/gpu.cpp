@@ -1,0 +1,479 @@
+// Data in device memory: what paraes.gpu needs of the ciphers of devices.hpp. paraes.gpu knows the
+// libraries of arrays, and passes addresses and streams on.
+
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "paraes/device_segments.hpp"
+#include "paraes/devices.hpp"
+#include "paraes/memory.hpp"
+#include "python/native/common.hpp"
+#include "python/native/secrets.hpp"
+#include "src/messages/segments.hpp"
+
+namespace paraes::python {
+namespace {
+
+// ---- Arrays
+
+// Keeps an array alive that another library has exported.
+struct Exported {
+  nb::ndarray<nb::ro> array;
+};
+
+// The device of a DLPack capsule, its address and size in bytes, and an object that keeps the array
+// alive. Throws InvalidArgument for one that is not contiguous.
+nb::tuple parse_dlpack(nb::object capsule, const std::string& name) {
+  const auto array = nb::cast<nb::ndarray<nb::ro>>(capsule);
+  std::int64_t expected = 1;
+  bool contiguous = true;
+  std::size_t items = 1;
+  for (std::size_t k = array.ndim(); k-- > 0;) {
+    const std::size_t length = array.shape(k);
+    if (length != 1 && array.stride(k) != expected) contiguous = false;
+    expected *= static_cast<std::int64_t>(length);
+    items *= length;
+  }
+  if (!contiguous && items != 0) {
+    throw InvalidArgument(name + ": the array is not contiguous: copy it first");
+  }
+  const std::size_t bits = std::size_t{array.dtype().bits} * array.dtype().lanes;
+  return nb::make_tuple(array.device_type(), array.device_id(),
+                        reinterpret_cast<std::uintptr_t>(array.data()), (items * bits + 7) / 8,
+                        Exported{array});
+}
+
+DeviceStream stream_of(const std::string& device, std::uint64_t handle) {
+  return {device, reinterpret_cast<void*>(handle)};  // NOLINT(performance-no-int-to-ptr)
+}
+
+// (memory, offset, bytes)
+DeviceBuffer buffer_of(const nb::handle& object) {
+  const auto part = nb::cast<nb::tuple>(object);
+  return {nb::cast<std::uintptr_t>(part[0]), nb::cast<std::uint64_t>(part[1]),
+          nb::cast<std::uint64_t>(part[2])};
+}
+
+// ---- Results
+
+[[nodiscard]] std::string tag_error(const DeviceVerdict& verdict) {
+  std::string which;
+  if (verdict.messages() > 1) {
+    for (std::size_t i = 0; i < verdict.messages(); ++i) {
+      if (!verdict.intact(i)) {
+        which = " of message " + std::to_string(i);
+        break;
+      }
+    }
+  }
+  return "the tag" + which +
+         " does not match: wrong key, nonce or associated data, or damaged data";
+}
+
+// Waits without the GIL until `ready()`. Signals are handled meanwhile.
+template <class Ready>
+void wait_until(const Ready& ready) {
+  std::chrono::microseconds pause(10);
+  while (!ready()) {
+    {
+      const nb::gil_scoped_release released;
+      std::this_thread::sleep_for(pause);
+    }
+    pause = std::min(2 * pause, std::chrono::microseconds(1000));
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+  }
+}
+
+class GpuWork {
+ public:
+  explicit GpuWork(DeviceWork work) : work_(std::move(work)) {}
+  [[nodiscard]] bool ready() const { return work_.ready(); }
+  void wait() const {
+    wait_until([&] { return ready(); });
+  }
+
+ private:
+  DeviceWork work_;
+};
+
+class GpuVerdict {
+ public:
+  // Throws or raises if a message is not authentic, once the verdict is ready.
+  using Check = std::function<void(const DeviceVerdict&)>;
+
+  GpuVerdict(DeviceVerdict verdict, Check check)
+      : verdict_(std::move(verdict)), check_(std::move(check)) {}
+
+  [[nodiscard]] bool ready() const { return verdict_.ready(); }
+  [[nodiscard]] std::size_t messages() const { return verdict_.messages(); }
+  [[nodiscard]] bool intact(AnyInt index) const {
+    const auto i =
+        number_of(index, "index", std::size_t{0}, messages() - (messages() != 0 ? 1 : 0));
+    wait();
+    return verdict_.intact(i);
+  }
+  void wait() const {
+    wait_until([&] { return ready(); });
+  }
+  void verify() const {
+    wait();
+    check_(verdict_);
+  }
+
+ private:
+  DeviceVerdict verdict_;
+  Check check_;
+};
+
+void check_tags(const DeviceVerdict& verdict) {
+  if (!verdict.all_intact()) raise("InvalidTag", tag_error(verdict));
+}
+
+// ---- Calls
+
+// Arrays that the device may still use.
+class Kept {
+ public:
+  template <class T>
+  void add(const T& work, nb::object arrays) {
+    if (arrays.is_none()) return;
+    kept_.emplace_back([work] { return work.ready(); }, std::move(arrays));
+  }
+  // Lets go of those that it does not. Needs the GIL.
+  void let_go() {
+    while (!kept_.empty() && is_done(kept_.front().first)) kept_.pop_front();
+  }
+
+ private:
+  static bool is_done(const std::function<bool()>& ready) {
+    try {
+      return ready();
+    } catch (const Error&) {
+      return false;  // the device is lost
+    }
+  }
+
+  std::deque<std::pair<std::function<bool()>, nb::object>> kept_;
+};
+
+// Where a call works, and what it waits for: streams of that device.
+struct Place {
+  Place(std::string device, std::uint64_t handle, const nb::list& waits)
+      : stream(stream_of(device, handle)), use(Execution{.device = device}) {
+    for (const nb::handle other : waits) {
+      before.push_back(stream_of(device, nb::cast<std::uint64_t>(other)));
+    }
+  }
+
+  DeviceStream stream;
+  DeviceUse use;
+  std::vector<DeviceStream> before;
+};
+
+DeviceOptions options_of(std::string kernel, bool allow_leaky) {
+  return {.kernel = std::move(kernel), .allow_leaky = allow_leaky, .any_address = true};
+}
+
+// One object for each device. A queue of OpenCL counts as one: it has a context of its own.
+template <class T>
+class OnDevices {
+ public:
+  template <class Make>
+  T& get(const DeviceStream& stream, const Make& make) {
+    const std::pair<std::string, void*> key(stream.device,
+                                            stream.device == "opencl" ? stream.handle : nullptr);
+    auto found = all_.find(key);
+    if (found == all_.end()) found = all_.emplace(key, make()).first;
+    return *found->second;
+  }
+
+ private:
+  std::map<std::pair<std::string, void*>, std::unique_ptr<T>> all_;
+};
+
+using AnyDeviceCipher = std::variant<DeviceEcb, DeviceCbc, DeviceCtr, DeviceXts, DeviceGcm>;
+
+// The ciphers of one key, which are made when a device is first used.
+class GpuCiphers {
+ public:
+  GpuCiphers(std::string mode, AnyBuffer object, AnyInt unit_size, std::string kernel,
+             bool allow_leaky)
+      : mode_(std::move(mode)),
+        unit_bytes_(number_of(unit_size, "unit_size", std::size_t{0}, max_xts_unit_bytes)),
+        options_(options_of(std::move(kernel), allow_leaky)),
+        ciphers_(std::make_unique<OnDevices<AnyDeviceCipher>>()) {
+    const Buffer key(object, "key");
+    const bool xts = mode_ == "XTS";
+    if (xts ? key.size() != 32 && key.size() != 64
+            : key.size() != 16 && key.size() != 24 && key.size() != 32) {
+      throw InvalidArgument(
+          xts ? "key: XTS takes 32 or 64 bytes, two halves, not " + std::to_string(key.size())
+              : "key: AES takes 16, 24 or 32 bytes, not " + std::to_string(key.size()));
+    }
+    key_ = SecretBytes(key.bytes());
+  }
+  ~GpuCiphers() {
+    if (use_) {
+      try {
+        use_->check();
+      } catch (const Error&) {
+        static_cast<void>(ciphers_.release());  // of a driver that did not survive a fork
+        return;
+      }
+    }
+    turns_.destroy(ciphers_);
+  }
+
+  // texts: (in, out, tag, iv, associated data), of which the first three are (memory, offset,
+  // bytes). keep: arrays that must stay until the device is done, or None.
+  nb::object call(bool encrypts, std::string device, std::uint64_t handle, const nb::list& texts,
+                  const nb::list& waits, nb::object keep) {
+    const Place place(std::move(device), handle, waits);
+    if (!use_) use_ = place.use;
+    use_->check();
+    std::deque<Buffer> associated;
+    std::vector<DeviceText> list;
+    list.reserve(nb::len(texts));
+    for (const nb::handle text : texts) list.push_back(text_of(text, associated));
+    const Turns::Turn turn = turns_.take();
+    kept_.let_go();
+    std::optional<DeviceWork> work;
+    std::optional<DeviceVerdict> verdict;
+    {
+      const nb::gil_scoped_release released;
+      AnyDeviceCipher& cipher = ciphers_->get(place.stream, [&] { return open(place.stream); });
+      std::visit(
+          [&](DeviceCipher& any) {
+            for (const DeviceStream& other : place.before) any.wait_for(other, place.stream);
+          },
+          cipher);
+      if (auto* gcm = std::get_if<DeviceGcm>(&cipher); gcm != nullptr && !encrypts) {
+        verdict = gcm->decrypt(list, place.stream);
+      } else {
+        work = crypt(cipher, encrypts, list, place.stream);
+      }
+    }
+    if (verdict) {
+      kept_.add(*verdict, std::move(keep));
+      return nb::cast(GpuVerdict(std::move(*verdict), check_tags));
+    }
+    kept_.add(*work, std::move(keep));
+    return nb::cast(GpuWork(std::move(*work)));
+  }
+
+ private:
+  [[nodiscard]] DeviceText text_of(nb::handle object, std::deque<Buffer>& associated) const {
+    const auto parts = nb::cast<nb::tuple>(object);
+    DeviceText text;
+    text.in = buffer_of(parts[0]);
+    text.out = buffer_of(parts[1]);
+    if (!parts[2].is_none()) text.tag = buffer_of(parts[2]);
+    if (!parts[3].is_none()) {
+      const char* const name = mode_ == "XTS" ? "tweak" : mode_ == "CBC" ? "iv" : "nonce";
+      const Buffer iv(parts[3], name);
+      const std::size_t right = mode_ == "GCM" ? 12 : 16;
+      if (iv.size() != right) {
+        throw InvalidArgument(std::string(name) + ": it has " + std::to_string(right) +
+                              " bytes, not " + std::to_string(iv.size()));
+      }
+      std::copy(iv.bytes().begin(), iv.bytes().end(), text.iv.begin());
+    }
+    if (!parts[4].is_none()) {
+      text.aad = associated.emplace_back(parts[4], "associated_data").bytes();
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::unique_ptr<AnyDeviceCipher> open(const DeviceStream& stream) const {
+    const Bytes key = key_.span();
+    if (mode_ == "ECB") return make<DeviceEcb>(stream, key, options_);
+    if (mode_ == "CBC") return make<DeviceCbc>(stream, key, options_);
+    if (mode_ == "CTR") return make<DeviceCtr>(stream, key, options_);
+    if (mode_ == "XTS") return make<DeviceXts>(stream, key, unit_bytes_, options_);
+    return make<DeviceGcm>(stream, key, options_);
+  }
+  template <class T, class... A>
+  [[nodiscard]] static std::unique_ptr<AnyDeviceCipher> make(const A&... arguments) {
+    return std::make_unique<AnyDeviceCipher>(std::in_place_type<T>, arguments...);
+  }
+
+  static DeviceWork crypt(AnyDeviceCipher& cipher, bool encrypts, std::span<const DeviceText> list,
+                          const DeviceStream& stream) {
+    if (auto* gcm = std::get_if<DeviceGcm>(&cipher)) return gcm->encrypt(list, stream);
+    if (auto* ctr = std::get_if<DeviceCtr>(&cipher)) return ctr->process(list, stream);
+    if (auto* cbc = std::get_if<DeviceCbc>(&cipher)) return cbc->decrypt(list, stream);
+    if (auto* ecb = std::get_if<DeviceEcb>(&cipher)) {
+      return encrypts ? ecb->encrypt(list, stream) : ecb->decrypt(list, stream);
+    }
+    auto& xts = std::get<DeviceXts>(cipher);
+    return encrypts ? xts.encrypt(list, stream) : xts.decrypt(list, stream);
+  }
+
+  Turns turns_;
+  std::string mode_;
+  std::size_t unit_bytes_;
+  DeviceOptions options_;
+  SecretBytes key_;
+  std::optional<DeviceUse> use_;
+  Kept kept_;  // until ciphers_ have waited for the device
+  std::unique_ptr<OnDevices<AnyDeviceCipher>> ciphers_;
+};
+
+// The segments of one message.
+class GpuSegments {
+ public:
+  GpuSegments(nb::handle header, const Options& given)
+      : GpuSegments(header, Call(given, header.is_none() ? Role::seal : Role::open, "Segments")) {}
+  ~GpuSegments() {
+    if (use_) {
+      try {
+        use_->check();
+      } catch (const Error&) {
+        static_cast<void>(segments_.release());
+        return;
+      }
+    }
+    turns_.destroy(segments_);
+  }
+
+  [[nodiscard]] nb::bytes header() const {
+    return nb::bytes(parts_.header.data(), parts_.header.size());
+  }
+  [[nodiscard]] const SegmentLayout& layout() const noexcept { return parts_.layout; }
+
+  nb::object call(bool seals, AnyInt index, bool ends, nb::tuple plain, nb::tuple sealed,
+                  std::string device, std::uint64_t handle, const nb::list& waits,
+                  nb::object keep) {
+    const std::uint64_t first = size_of(index, "first");
+    const Place place(std::move(device), handle, waits);
+    if (!use_) use_ = place.use;
+    use_->check();
+    const DeviceBuffer text = buffer_of(plain);
+    const DeviceBuffer sealed_text = buffer_of(sealed);
+    const Turns::Turn turn = turns_.take();
+    kept_.let_go();
+    std::optional<DeviceWork> work;
+    std::optional<DeviceVerdict> verdict;
+    {
+      const nb::gil_scoped_release released;
+      DeviceSegments& segments = segments_->get(place.stream, [&] {
+        return std::make_unique<DeviceSegments>(place.stream, parts_, options_);
+      });
+      for (const DeviceStream& other : place.before) segments.wait_for(other, place.stream);
+      if (seals) {
+        work = segments.seal(first, ends, text, sealed_text, place.stream);
+      } else {
+        verdict = segments.open(first, ends, sealed_text, text, place.stream);
+      }
+    }
+    if (work) {
+      kept_.add(*work, std::move(keep));
+      return nb::cast(GpuWork(std::move(*work)));
+    }
+    kept_.add(*verdict, std::move(keep));
+    return nb::cast(GpuVerdict(
+        std::move(*verdict),
+        [layout = parts_.layout, commits = parts_.commits, first](const DeviceVerdict& done) {
+          for (std::size_t i = 0; i < done.messages(); ++i) {
+            if (done.intact(i)) continue;
+            throw bad_segment(layout, commits || first + i != 0, first + i);
+          }
+        }));
+  }
+
+ private:
+  GpuSegments(nb::handle header, const Call& call)
+      : options_(options_of(call.where.kernel, false)),
+        segments_(std::make_unique<OnDevices<DeviceSegments>>()) {
+    if (header.is_none()) {
+      const nb::gil_scoped_release released;
+      parts_ = call.secrets.new_message();
+      return;
+    }
+    const Buffer start(header, "header");
+    const nb::gil_scoped_release released;
+    MemorySource source(start.bytes(), "header");
+    parts_ = call.secrets.open_header(source).parts;
+  }
+
+  Turns turns_;
+  Message::Parts parts_;
+  DeviceOptions options_;
+  std::optional<DeviceUse> use_;
+  Kept kept_;
+  std::unique_ptr<OnDevices<DeviceSegments>> segments_;
+};
+
+}  // namespace
+
+void bind_gpu(nb::module_& m) {
+  m.def("parse_dlpack", parse_dlpack, nb::arg("capsule"), nb::arg("name"));
+  nb::class_<Exported>(m, "ExportedArray");
+  nb::class_<GpuWork>(m, "GpuWork", "The work of one call on a GPU.")
+      .def("ready", &GpuWork::ready, "Whether the device has finished. Does not wait.")
+      .def("wait", &GpuWork::wait, "Waits until it has.");
+  nb::class_<GpuVerdict>(m, "GpuVerdict", "Which messages of one call are authentic.")
+      .def("ready", &GpuVerdict::ready, "Whether the device has finished. Does not wait.")
+      .def("wait", &GpuVerdict::wait, "Waits until it has.")
+      .def("verify", &GpuVerdict::verify,
+           "Waits, and raises InvalidTag, or IntegrityError for segments, if one is not authentic.")
+      .def("intact", &GpuVerdict::intact, nb::arg("index"),
+           "Waits, and returns whether message `index` is authentic.")
+      .def("__len__", &GpuVerdict::messages);
+  nb::class_<GpuCiphers>(m, "GpuCiphers")
+      .def(nb::init<std::string, AnyBuffer, AnyInt, std::string, bool>(), nb::arg("mode"),
+           nb::arg("key"), nb::arg("unit_size"), nb::arg("kernel"), nb::arg("allow_leaky"))
+      .def("call", &GpuCiphers::call, nb::arg("encrypts"), nb::arg("device"), nb::arg("stream"),
+           nb::arg("texts"), nb::arg("waits"), nb::arg("keep").none(),
+           nb::sig("def call(self, encrypts: bool, device: str, stream: int, texts: list[object], "
+                   "waits: list[int], keep: object | None) -> GpuWork | GpuVerdict"));
+  nb::class_<GpuSegments>(m, "GpuSegments")
+      .def(nb::init<nb::handle, Options>(), nb::arg("header").none(), nb::arg("options"),
+           nb::sig("def __init__(self, header: Buffer | None, options: dict[str, object]) -> None"))
+      .def("header", &GpuSegments::header)
+      .def(
+          "sealed_bytes",
+          [](const GpuSegments& self, AnyInt plain) {
+            return self.layout().sealed_bytes(size_of(plain, "plain_bytes"));
+          },
+          nb::arg("plain_bytes"))
+      .def(
+          "plain_bytes",
+          [](const GpuSegments& self, AnyInt sealed) {
+            return self.layout().extent_of(size_of(sealed, "sealed_bytes")).plain_bytes;
+          },
+          nb::arg("sealed_bytes"))
+      .def(
+          "plain_offset",
+          [](const GpuSegments& self, AnyInt index) {
+            return self.layout().plain_offset(size_of(index, "segment"));
+          },
+          nb::arg("segment"))
+      .def(
+          "sealed_offset",
+          [](const GpuSegments& self, AnyInt index) {
+            return self.layout().sealed_offset(size_of(index, "segment"));
+          },
+          nb::arg("segment"))
+      .def("call", &GpuSegments::call, nb::arg("seals"), nb::arg("first"), nb::arg("ends"),
+           nb::arg("plain"), nb::arg("sealed"), nb::arg("device"), nb::arg("stream"),
+           nb::arg("waits"), nb::arg("keep").none(),
+           nb::sig("def call(self, seals: bool, first: int, ends: bool, "
+                   "plain: tuple[int, int, int], sealed: tuple[int, int, int], device: str, "
+                   "stream: int, waits: list[int], keep: object | None) -> GpuWork | GpuVerdict"));
+}
+
+}  // namespace paraes::python

@@ -1,0 +1,584 @@
+"""AES for arrays in the memory of a GPU: of torch, CuPy, JAX, Numba and pyopencl.
+
+    cipher = paraes.gpu.AESGCM(key)
+    sealed = cipher.encrypt(nonce, tensor, None)          # a new tensor: ciphertext and tag
+    cipher.decrypt_into(nonce, sealed, None, out=tensor).verify()
+
+Arrays have any dtype, shape and offset, and must be contiguous: their bytes are processed where
+they lie. Anything with DLPack or __cuda_array_interface__ will do, and for OpenCL the buffers and
+arrays of pyopencl. Results that are made are arrays of bytes, of the library of the input.
+
+- stream: a stream of torch, CuPy or Numba, its handle as an int, or a queue of pyopencl. By default
+  it is the library's current one. Work that the library has already enqueued on its current stream
+  comes first, and what it enqueues there later sees the results.
+- Nothing is copied to the host. The first call of an object on a device loads programs, and waits;
+  later ones only enqueue work, but for decrypt(), which waits for the verdict.
+- Calls return an object with ready() and wait(). That of decrypt_into() also has verify(), which
+  waits, and raises InvalidTag. `out` gets the plaintext, or zeros if it is not authentic, whether
+  somebody calls that or not.
+- Lists: for one call with many messages, pass lists of arrays, and a nonce, and a tag, for each.
+- Arrays are kept until a later call, or the end of the object, finds that the device no longer
+  needs them. torch's tensors are not kept: torch knows of the stream (record_stream).
+- Errors: InvalidArgument (a ValueError) for arrays of the CPU, of several devices, with gaps, that
+  overlap, or of a wrong size; for streams that are being captured, or of another context than the
+  device's primary one. Unavailable in a process that was forked after a GPU was used. TypeError for
+  what is no array, and for JAX's arrays as outputs: they are immutable.
+
+One object may be used by any number of threads, whose calls take turns.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paraes import _native
+from paraes._native import GpuVerdict, GpuWork
+from paraes.exceptions import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Buffer, Unpack
+
+    from paraes.files import OpenOptions, SealOptions
+
+__all__ = ["CBC", "CTR", "ECB", "XTS", "AESGCM", "GpuVerdict", "GpuWork", "Segments"]
+
+_TAG_BYTES = 16
+# DLPack's numbers of devices, and the runtime that paraes uses for them.
+_RUNTIMES = {2: "cuda", 13: "cuda", 10: "hip"}
+_DLPACK_CPU = (1, 3, 11)
+_JAX = ("jax", "jaxlib")
+_NOT_AN_ARRAY = (
+    "{name}: an array in the memory of a GPU is required (DLPack, __cuda_array_interface__, or a "
+    "buffer of pyopencl), not {type!r}"
+)
+
+
+def _library(array: object) -> str:
+    """The package that the type of an array is from."""
+    return type(array).__module__.partition(".")[0]
+
+
+class _Part(NamedTuple):
+    """Bytes of device memory, and what keeps them."""
+
+    memory: int
+    offset: int
+    size: int
+    device: str
+    owner: object
+
+    def range(self, start: int, stop: int) -> tuple[int, int, int]:
+        return (self.memory, self.offset + start, stop - start)
+
+    @property
+    def all(self) -> tuple[int, int, int]:
+        return (self.memory, self.offset, self.size)
+
+
+# ---- Streams
+
+
+def _handle(stream: Any) -> int:
+    if isinstance(stream, int):
+        return stream
+    for name in ("cuda_stream", "ptr", "int_ptr"):  # torch, CuPy, pyopencl
+        found = getattr(stream, name, None)
+        if isinstance(found, int):
+            return found
+    protocol = getattr(stream, "__cuda_stream__", None)  # a version and the handle
+    if protocol is not None:
+        return int((protocol() if callable(protocol) else protocol)[1])
+    number = getattr(stream, "handle", None)  # Numba: a ctypes pointer, or an int
+    if number is not None:
+        return int(getattr(number, "value", number) or 0)
+    raise TypeError(
+        "stream: a stream of torch, CuPy or Numba, a queue of pyopencl, or its handle as an int is "
+        f"required, not {type(stream).__name__!r}"
+    )
+
+
+def _current_stream(array: Any, device: str) -> int:
+    """The current stream of the array's library. Those without one use the default stream."""
+    library = _library(array)
+    module = sys.modules.get(library)
+    index = int(device.partition(":")[2] or 0)
+    if library == "torch" and module is not None:
+        return int(module.cuda.current_stream(index).cuda_stream)
+    if library == "cupy" and module is not None:
+        with module.cuda.Device(index):
+            return int(module.cuda.get_current_stream().ptr)
+    return 0
+
+
+class _Call:
+    """One call: the device and the stream of its arrays, and what it must wait for."""
+
+    def __init__(self, array: Any, stream: Any) -> None:
+        self.waits: list[int] = []
+        self.keep: list[object] = []
+        self.device = _device_of(array)
+        self.given = stream is not None
+        if self.given:
+            self.stream = _handle(stream)
+        elif self.device == "opencl":
+            queue = getattr(array, "queue", None)  # of a pyopencl array
+            if queue is None:
+                raise InvalidArgument("stream: for a buffer of OpenCL, pass its queue")
+            self.stream = _handle(queue)
+        else:
+            self.stream = _current_stream(array, self.device)
+
+    def part(self, array: Any, name: str, *, write: bool = False) -> _Part:
+        """The memory of an array, in order on the stream of the call."""
+        found = self._of_opencl(array) if self.device == "opencl" else self._of_driver(
+            array, name, write
+        )
+        if found is None or found.device != self.device:
+            where = _device_of(array, name) if found is None else found.device
+            raise InvalidArgument(
+                f"{name}: the array is on {where}, and others of this call on {self.device}"
+            )
+        if _library(array) != "torch":
+            self.keep.append(found.owner)
+        elif self.given:
+            _record_stream(array, self.stream, self.device)
+        return found
+
+    def _of_opencl(self, array: Any) -> _Part | None:
+        base = getattr(array, "base_data", array)
+        if not hasattr(base, "int_ptr"):
+            return None
+        if getattr(getattr(array, "flags", None), "forc", True) is False:
+            raise InvalidArgument("the array is not contiguous: copy it first")
+        offset = int(getattr(array, "offset", 0)) if base is not array else 0
+        size = int(array.nbytes if base is not array else array.size)
+        return _Part(int(base.int_ptr), offset, size, "opencl", array)
+
+    def _of_driver(self, array: Any, name: str, write: bool) -> _Part | None:
+        if write and _library(array) in _JAX:
+            raise TypeError(
+                f"{name}: JAX's arrays are immutable: let encrypt() or decrypt() make one, or pass "
+                "an array of torch or CuPy"
+            )
+        if hasattr(array, "__dlpack__"):
+            return self._of_dlpack(array, name)
+        if hasattr(array, "__cuda_array_interface__"):
+            return self._of_interface(array, name, write)
+        return None
+
+    def _of_dlpack(self, array: Any, name: str) -> _Part:
+        source = array.detach() if _library(array) == "torch" else array
+        # 0 would be ambiguous in CUDA, where 1 is the default stream; in HIP that is 0.
+        handle = self.stream or (1 if self.device.startswith("cuda") else 0)
+        capsule = source.__dlpack__(stream=handle)
+        kind, index, address, size, owner = _native.parse_dlpack(capsule, name)
+        device = f"{_RUNTIMES[kind]}:{index}" if kind in _RUNTIMES else "the CPU"
+        return _Part(address, 0, size, device, (array, owner))
+
+    def _of_interface(self, array: Any, name: str, write: bool) -> _Part:
+        interface = array.__cuda_array_interface__
+        address, read_only = interface["data"]
+        if write and read_only:
+            raise InvalidArgument(f"{name}: the array is read-only")
+        shape, strides = interface["shape"], interface.get("strides")
+        size = int(interface["typestr"][2:])
+        for k in reversed(range(len(shape))):
+            if strides is not None and shape[k] != 1 and strides[k] != size:
+                raise InvalidArgument(f"{name}: the array is not contiguous: copy it first")
+            size *= shape[k]
+        producer = interface.get("stream")
+        # 1 is the default stream, as 0 is here.
+        if producer is not None and producer != self.stream and (producer, self.stream) != (1, 0):
+            self.waits.append(int(producer) if producer != 1 else 0)
+        return _Part(int(address), 0, size, self.device, array)
+
+    def place(self) -> tuple[str, int]:
+        return self.device, self.stream
+
+    def kept(self) -> object:
+        return tuple(self.keep) if self.keep else None
+
+
+def _device_of(array: Any, name: str = "data") -> str:
+    """The device of an array, as paraes calls it."""
+    if hasattr(getattr(array, "base_data", array), "int_ptr"):
+        return "opencl"
+    if hasattr(array, "__dlpack_device__"):
+        kind, index = array.__dlpack_device__()
+        runtime = _RUNTIMES.get(int(kind))
+        if runtime is not None:
+            return f"{runtime}:{int(index)}"
+        if int(kind) in _DLPACK_CPU:
+            raise InvalidArgument(
+                f"{name}: the array is in the memory of the CPU: move it to a GPU, or use "
+                "paraes.AESGCM and paraes.ciphers"
+            )
+        raise InvalidArgument(f"{name}: paraes does not know the array's device (DLPack: {kind})")
+    if hasattr(array, "__cuda_array_interface__"):
+        device = getattr(array, "device", None)
+        index = getattr(device, "id", device)
+        if _library(array) == "numba":
+            index = sys.modules["numba.cuda"].get_current_device().id
+        return f"cuda:{index}" if isinstance(index, int) else "cuda:0"
+    raise TypeError(_NOT_AN_ARRAY.format(name=name, type=type(array).__name__))
+
+
+def _record_stream(tensor: Any, stream: int, device: str) -> None:
+    cuda = sys.modules["torch"].cuda
+    tensor.record_stream(cuda.ExternalStream(stream, device=int(device.partition(":")[2])))
+
+
+def _empty(like: Any, size: int, call: _Call) -> Any:
+    """A new array of `size` bytes, of the library and on the device of another."""
+    library = _library(like)
+    module: Any = sys.modules.get(library)
+    index = int(call.device.partition(":")[2] or 0)
+    if library == "torch":
+        return module.empty(size, dtype=module.uint8, device=like.device)
+    if library == "cupy":
+        with module.cuda.Device(index):
+            return module.empty(size, dtype="uint8")
+    if library == "numba":
+        return sys.modules["numba.cuda"].device_array(size, dtype="uint8")
+    if library == "pyopencl" and hasattr(like, "queue"):
+        return sys.modules["pyopencl.array"].empty(like.queue, size, "uint8")
+    if library in _JAX:
+        # JAX takes over the memory of the others, and waits for their stream.
+        if call.given:
+            raise InvalidArgument("stream: JAX chooses that of its results; use encrypt_into()")
+        for name in ("cupy", "torch"):
+            try:
+                maker: Any = importlib.import_module(name)
+            except ImportError:
+                continue
+            if name == "torch":
+                return maker.empty(size, dtype=maker.uint8, device=f"cuda:{index}")
+            with maker.cuda.Device(index):
+                return maker.empty(size, dtype="uint8")
+        raise InvalidArgument(
+            "data: for results in JAX, CuPy or torch must be installed; or pass an array as `out`"
+        )
+    raise TypeError(
+        f"data: paraes cannot make arrays of {library!r}: make one, and pass it as `out` to "
+        "encrypt_into() or decrypt_into()"
+    )
+
+
+def _given_back(like: Any, out: Any) -> Any:
+    """The result as an array of the library of `like`."""
+    if isinstance(like, (list, tuple)):
+        return [_given_back(*pair) for pair in zip(like, out, strict=True)]
+    if _library(like) in _JAX:
+        return importlib.import_module("jax.dlpack").from_dlpack(out)
+    return out
+
+
+# ---- Ciphers
+
+
+def _as_list(value: Any, many: bool, count: int, name: str) -> Sequence[Any]:
+    """One item for each message: of a list, or the only one; nothing for None."""
+    if value is None:
+        return [None] * count
+    if not many:
+        return [value]
+    if not isinstance(value, (list, tuple)) or len(value) != count:
+        raise InvalidArgument(f"{name}: pass a list with one for each of the {count} messages")
+    return value
+
+
+class _Cipher:
+    """What the modes share."""
+
+    _MODE = ""
+    _TAG = 0
+
+    def __init__(
+        self, key: Buffer, *, kernel: str = "auto", allow_leaky: bool = False, unit_size: int = 0
+    ) -> None:
+        self._native = _native.GpuCiphers(self._MODE, key, unit_size, kernel, allow_leaky)
+
+    def _into(self, encrypts: bool, nonce: Any, data: Any, aad: Any, out: Any, tag: Any,
+              stream: Any) -> Any:
+        many = isinstance(data, (list, tuple))
+        datas: Sequence[Any] = data if many else [data]
+        if not datas:
+            raise InvalidArgument("data: there is no message")
+        count = len(datas)
+        nonces = _as_list(nonce, many, count, "nonce")
+        aads = _as_list(aad, many, count, "associated_data")
+        outs = _as_list(out, many, count, "out")
+        tags = _as_list(tag, many, count, "tag")
+        call = _Call(datas[0], stream)
+        texts = [
+            self._text(call, encrypts, *message)
+            for message in zip(nonces, datas, aads, outs, tags, strict=True)
+        ]
+        return self._native.call(encrypts, *call.place(), texts, call.waits, call.kept())
+
+    def _text(self, call: _Call, encrypts: bool, nonce: Any, data: Any, aad: Any, out: Any,
+              tag: Any) -> tuple[object, ...]:
+        given = call.part(data, "data")
+        result = given if out is data else call.part(out, "out", write=True)
+        if not self._TAG:
+            if result.size != given.size:
+                raise InvalidArgument(
+                    f"out: it must have {given.size} bytes, as data has, not {result.size}"
+                )
+            return given.all, result.all, None, nonce, aad
+        # The tag is an array of its own, or the end of the ciphertext.
+        sealed, plain = (result, given) if encrypts else (given, result)
+        if tag is not None:
+            tags = call.part(tag, "tag", write=encrypts)
+            if tags.size != self._TAG:
+                raise InvalidArgument(f"tag: it has 16 bytes, not {tags.size}")
+            place, size = tags.all, sealed.size
+        else:
+            size = sealed.size - self._TAG
+            if size < 0:
+                raise InvalidArgument("data: it is shorter than a tag" if not encrypts else
+                                      "out: it is shorter than a tag")
+            place = sealed.range(size, sealed.size)
+        if size != plain.size:
+            right = plain.size + (0 if tag is not None else self._TAG)
+            if encrypts:
+                raise InvalidArgument(f"out: it must have {right} bytes, not {result.size}")
+            raise InvalidArgument(f"out: it must have {size} bytes, not {result.size}")
+        text = sealed.range(0, size)
+        return (plain.all, text, place, nonce, aad) if encrypts else (
+            text, plain.all, place, nonce, aad)
+
+    def _new(self, data: Any, more: int, stream: Any) -> Any:
+        """New arrays, `more` bytes longer than data."""
+        if isinstance(data, (list, tuple)):
+            return [self._new(one, more, stream) for one in data]
+        call = _Call(data, stream)
+        size = call.part(data, "data").size + more
+        if size < 0:
+            raise InvalidArgument("data: it is shorter than a tag")
+        return _empty(data, size, call)
+
+
+class AESGCM(_Cipher):
+    """AES-GCM (SP 800-38D) with nonces of 12 bytes, and tags of 16 behind the ciphertext.
+
+    key: 16, 24 or 32 bytes. kernel: a kernel of `paraes devices`; allow_leaky: `auto` may be one
+    that looks tables up, which is faster, but its timing depends on key and data. Never use a nonce
+    twice under one key.
+    """
+
+    _MODE = "GCM"
+    _TAG = _TAG_BYTES
+
+    def encrypt(self, nonce: Any, data: Any, associated_data: Any = None, *,
+                stream: Any = None) -> Any:
+        """Return a new array with the ciphertext of `data` and its tag; lists for lists."""
+        out = self._new(data, _TAG_BYTES, stream)
+        self._into(True, nonce, data, associated_data, out, None, stream)
+        return _given_back(data, out)
+
+    def encrypt_into(self, nonce: Any, data: Any, associated_data: Any, out: Any, tag: Any = None,
+                     *, stream: Any = None) -> GpuWork:
+        """Write the ciphertext to `out`, and the tag behind it, or to `tag`. out may be data if tag
+        is given: in place."""
+        work: GpuWork = self._into(True, nonce, data, associated_data, out, tag, stream)
+        return work
+
+    def decrypt(self, nonce: Any, data: Any, associated_data: Any = None, *,
+                stream: Any = None) -> Any:
+        """Return a new array with the plaintext of a ciphertext and its tag. Waits, and raises
+        InvalidTag if it is not authentic."""
+        out = self._new(data, -_TAG_BYTES, stream)
+        self.decrypt_into(nonce, data, associated_data, out, stream=stream).verify()
+        return _given_back(data, out)
+
+    def decrypt_into(self, nonce: Any, data: Any, associated_data: Any, out: Any, tag: Any = None,
+                     *, stream: Any = None) -> GpuVerdict:
+        """Write the plaintext to `out`, or zeros if it is not authentic. The tag is in `tag`, or
+        the end of data. out may be data if tag is given. Call verify() of what this returns."""
+        verdict: GpuVerdict = self._into(False, nonce, data, associated_data, out, tag, stream)
+        return verdict
+
+
+class CTR(_Cipher):
+    """SP 800-38A section 6.5. nonce: the first counter block, 16 bytes; never repeat a counter. Not
+    authenticated."""
+
+    _MODE = "CTR"
+
+    def encrypt(self, nonce: Any, data: Any, *, stream: Any = None) -> Any:
+        """Return a new array with the result; lists for lists."""
+        out = self._new(data, 0, stream)
+        self.encrypt_into(nonce, data, out, stream=stream)
+        return _given_back(data, out)
+
+    def encrypt_into(self, nonce: Any, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
+        """Write the result to `out`, of the same size, which may be data."""
+        work: GpuWork = self._into(True, nonce, data, None, out, None, stream)
+        return work
+
+    # The same, because the key stream is added.
+    decrypt = encrypt
+    decrypt_into = encrypt_into
+
+
+class XTS(_Cipher):
+    """SP 800-38E, for data units of whole blocks. tweak: the number of the first unit, 16 bytes in
+    little-endian order.
+
+    key: 32 or 64 bytes, two halves that differ. unit_size: bytes of each unit, a multiple of 16; 0:
+    all data is one unit. Not authenticated.
+    """
+
+    _MODE = "XTS"
+
+    def __init__(self, key: Buffer, unit_size: int = 0, *, kernel: str = "auto",
+                 allow_leaky: bool = False) -> None:
+        super().__init__(key, kernel=kernel, allow_leaky=allow_leaky, unit_size=unit_size)
+
+    def encrypt(self, tweak: Any, data: Any, *, stream: Any = None) -> Any:
+        """Return a new array with the ciphertext; lists for lists."""
+        out = self._new(data, 0, stream)
+        self.encrypt_into(tweak, data, out, stream=stream)
+        return _given_back(data, out)
+
+    def encrypt_into(self, tweak: Any, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
+        """Write the ciphertext to `out`, of the same size, which may be data."""
+        work: GpuWork = self._into(True, tweak, data, None, out, None, stream)
+        return work
+
+    def decrypt(self, tweak: Any, data: Any, *, stream: Any = None) -> Any:
+        """Return a new array with the plaintext; lists for lists."""
+        out = self._new(data, 0, stream)
+        self.decrypt_into(tweak, data, out, stream=stream)
+        return _given_back(data, out)
+
+    def decrypt_into(self, tweak: Any, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
+        """Write the plaintext to `out`, of the same size, which may be data."""
+        work: GpuWork = self._into(False, tweak, data, None, out, None, stream)
+        return work
+
+
+class CBC(_Cipher):
+    """CBC decryption (SP 800-38A section 6.2) of whole blocks, without padding. Encryption is
+    serial: paraes.ciphers does it on the CPU. Not authenticated."""
+
+    _MODE = "CBC"
+
+    def decrypt(self, iv: Any, data: Any, *, stream: Any = None) -> Any:
+        """Return a new array with the plaintext; lists for lists."""
+        out = self._new(data, 0, stream)
+        self.decrypt_into(iv, data, out, stream=stream)
+        return _given_back(data, out)
+
+    def decrypt_into(self, iv: Any, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
+        """Write the plaintext to `out`, of the same size, which may be data."""
+        work: GpuWork = self._into(False, iv, data, None, out, None, stream)
+        return work
+
+
+class ECB(_Cipher):
+    """SP 800-38A section 6.1, of whole blocks, for tests: equal blocks have equal ciphertext."""
+
+    _MODE = "ECB"
+
+    def encrypt(self, data: Any, *, stream: Any = None) -> Any:
+        """Return a new array with the ciphertext; lists for lists."""
+        out = self._new(data, 0, stream)
+        self.encrypt_into(data, out, stream=stream)
+        return _given_back(data, out)
+
+    def encrypt_into(self, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
+        """Write the ciphertext to `out`, of the same size, which may be data."""
+        work: GpuWork = self._into(True, None, data, None, out, None, stream)
+        return work
+
+    def decrypt(self, data: Any, *, stream: Any = None) -> Any:
+        """Return a new array with the plaintext; lists for lists."""
+        out = self._new(data, 0, stream)
+        self.decrypt_into(data, out, stream=stream)
+        return _given_back(data, out)
+
+    def decrypt_into(self, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
+        """Write the plaintext to `out`, of the same size, which may be data."""
+        work: GpuWork = self._into(False, None, data, None, out, None, stream)
+        return work
+
+
+# ---- Segments
+
+
+class Segments:
+    """The segments of one message (formats paraes, c2sp and tink), sealed and opened on a GPU.
+
+    A file's segments can be copied to the GPU as they are: the sealed text of segment i begins at
+    sealed_offset(i) in the file.
+    """
+
+    def __init__(self, native: _native.GpuSegments) -> None:
+        self._native = native
+
+    @classmethod
+    def open(cls, header: Buffer, **options: Unpack[OpenOptions]) -> Segments:
+        """The message with this header, which anything may follow. options: see OpenOptions."""
+        return cls._made(header, dict(options))
+
+    @classmethod
+    def new(cls, **options: Unpack[SealOptions]) -> Segments:
+        """A new message. Write its `header` in front of segment 0. options: see SealOptions."""
+        return cls._made(None, dict(options))
+
+    @classmethod
+    def _made(cls, header: Buffer | None, options: dict[str, Any]) -> Segments:
+        try:
+            return cls(_native.GpuSegments(header, options))
+        finally:
+            options.clear()  # tracebacks show no secrets
+
+    @property
+    def header(self) -> bytes:
+        """The bytes in front of segment 0."""
+        return self._native.header()
+
+    def sealed_size(self, size: int) -> int:
+        """The size of the message with its header, for so many bytes of plaintext."""
+        return self._native.sealed_bytes(size)
+
+    def plain_size(self, sealed_size: int) -> int:
+        """The size of the plaintext of a message of this size, header included."""
+        return self._native.plain_bytes(sealed_size)
+
+    def plain_offset(self, segment: int) -> int:
+        """Where a segment begins in the plaintext."""
+        return self._native.plain_offset(segment)
+
+    def sealed_offset(self, segment: int) -> int:
+        """Where a sealed segment begins in the message, header included."""
+        return self._native.sealed_offset(segment)
+
+    def seal_segments(self, first: int, plain: Any, sealed: Any, *, last: bool = True,
+                      stream: Any = None) -> GpuWork:
+        """Seal whole segments from number `first` on. last: the message ends with the last of them,
+        which may be shorter. sealed has 16 bytes more for each."""
+        call = _Call(plain, stream)
+        places = (call.part(plain, "plain").all, call.part(sealed, "sealed", write=True).all)
+        work: GpuWork = self._native.call(
+            True, first, last, *places, *call.place(), call.waits, call.kept()
+        )
+        return work
+
+    def open_segments(self, first: int, sealed: Any, plain: Any, *, last: bool = True,
+                      stream: Any = None) -> GpuVerdict:
+        """Open segments; those that are not authentic become zeros. Message i of the verdict is
+        segment first + i; its verify() raises IntegrityError."""
+        call = _Call(sealed, stream)
+        sealed_place = call.part(sealed, "sealed").all
+        plain_place = call.part(plain, "plain", write=True).all
+        verdict: GpuVerdict = self._native.call(
+            False, first, last, plain_place, sealed_place, *call.place(), call.waits, call.kept()
+        )
+        return verdict

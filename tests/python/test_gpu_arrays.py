@@ -1,0 +1,399 @@
+"""paraes.gpu: on PoCL every mode against cryptography, and with the stand-in for CUDA's driver what
+is asked of torch, CuPy and JAX, and every refusal."""
+
+import gc
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import device_arrays
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+import paraes
+import paraes.gpu
+
+KEY = bytes(range(32))
+NONCE = bytes(range(100, 112))
+IV = bytes(range(200, 216))
+FAKE = os.environ.get("PARAES_FAKE_DRIVERS", "")
+FAKE_NVRTC = os.environ.get("PARAES_FAKE_NVRTC", "")
+KERNEL = "reference"  # PoCL compiles it soonest
+
+
+def text(size, seed=1):
+    return bytes((i * 7 + seed + (i >> 8)) % 256 for i in range(size))
+
+
+@pytest.fixture(scope="module")
+def opencl():
+    try:
+        made = device_arrays.OpenCl()
+    except (OSError, RuntimeError) as error:
+        if os.environ.get("PARAES_REQUIRE_DEVICE"):
+            raise
+        pytest.skip(f"there is no OpenCL device: {error}")
+    device_arrays.install_pyopencl(made)
+    return made
+
+
+def placed(opencl, content, shift):
+    """The content in the midst of a buffer, `shift` bytes after its beginning."""
+    return device_arrays.ClArray(opencl.buffer(b"\xee" * shift + content), shift)
+
+
+# ---- On PoCL
+
+
+def test_gcm_is_that_of_cryptography_at_every_residue(opencl):
+    cipher, other = paraes.gpu.AESGCM(KEY, kernel=KERNEL), AESGCM(KEY)
+    for shift in range(16):
+        plain = text(1000 + shift, shift)
+        nonce = bytes([shift]) + NONCE[1:]
+        expected = other.encrypt(nonce, plain, b"aad")
+        data = placed(opencl, plain, shift)
+        sealed = cipher.encrypt(nonce, data, b"aad")
+        assert sealed.read() == expected
+        assert cipher.decrypt(nonce, sealed, b"aad").read() == plain
+        # In place, with the tag elsewhere.
+        tag = placed(opencl, bytes(16), 15 - shift)
+        cipher.encrypt_into(nonce, data, b"aad", data, tag).wait()
+        assert data.read() + tag.read() == expected
+        cipher.decrypt_into(nonce, data, b"aad", data, tag).verify()
+        assert data.read() == plain
+        assert data.base_data.read(0, shift) == b"\xee" * shift
+
+
+def test_what_is_not_authentic_becomes_zeros(opencl):
+    cipher = paraes.gpu.AESGCM(KEY, kernel=KERNEL)
+    sealed = bytearray(AESGCM(KEY).encrypt(NONCE, text(500), None))
+    sealed[77] ^= 1
+    out = placed(opencl, b"\xaa" * 500, 3)
+    verdict = cipher.decrypt_into(NONCE, placed(opencl, bytes(sealed), 1), None, out)
+    with pytest.raises(paraes.InvalidTag, match="the tag does not match"):
+        verdict.verify()
+    assert out.read() == bytes(500)
+    with pytest.raises(paraes.InvalidTag):
+        cipher.decrypt(NONCE, placed(opencl, bytes(sealed), 1), None)
+
+
+def test_lists_have_a_nonce_and_a_tag_each(opencl):
+    cipher, other = paraes.gpu.AESGCM(KEY, kernel=KERNEL), AESGCM(KEY)
+    plains = [text(size, size) for size in (0, 1, 16, 333)]
+    nonces = [bytes([i]) * 12 for i in range(4)]
+    aads = [None, b"a", b"", b"bc"]
+    expected = [other.encrypt(*three) for three in zip(nonces, plains, aads, strict=True)]
+    datas = [placed(opencl, plain, i) for i, plain in enumerate(plains)]
+    sealed = cipher.encrypt(nonces, datas, aads)
+    assert [one.read() for one in sealed] == expected
+    wrong = bytearray(expected[2])
+    wrong[-1] ^= 8
+    sealed[2] = placed(opencl, bytes(wrong), 9)
+    verdict = cipher.decrypt_into(nonces, sealed, aads, datas)
+    assert len(verdict) == 4
+    assert [verdict.intact(i) for i in range(4)] == [True, True, False, True]
+    with pytest.raises(paraes.InvalidTag, match="the tag of message 2"):
+        verdict.verify()
+    with pytest.raises(paraes.InvalidArgument, match="index: it is a whole number from 0 to 3"):
+        verdict.intact(4)
+    with pytest.raises(paraes.InvalidArgument, match="nonce: pass a list with one for each"):
+        cipher.encrypt(NONCE, datas)
+
+
+def test_other_modes_are_those_of_cryptography(opencl):
+    plain = text(4096 + 48)
+
+    def openssl(mode, decrypt=False):
+        context = Cipher(algorithms.AES(KEY), mode)
+        used = context.decryptor() if decrypt else context.encryptor()
+        return used.update(plain) + used.finalize()
+
+    def data():
+        return placed(opencl, plain, 5)
+
+    ctr = paraes.gpu.CTR(KEY, kernel=KERNEL)
+    assert ctr.encrypt(IV, data()).read() == openssl(modes.CTR(IV))
+    assert ctr.decrypt(IV, ctr.encrypt(IV, data())).read() == plain
+    ecb = paraes.gpu.ECB(KEY, kernel=KERNEL)
+    assert ecb.encrypt(data()).read() == openssl(modes.ECB())
+    assert ecb.decrypt(ecb.encrypt(data())).read() == plain
+    cbc = paraes.gpu.CBC(KEY, kernel=KERNEL)
+    assert cbc.decrypt(IV, data()).read() == openssl(modes.CBC(IV), decrypt=True)
+    xts = paraes.gpu.XTS(KEY, kernel=KERNEL)
+    assert xts.encrypt(IV, data()).read() == openssl(modes.XTS(IV))
+    units = paraes.gpu.XTS(KEY, 512, kernel=KERNEL)
+    first = Cipher(algorithms.AES(KEY), modes.XTS(IV)).encryptor()
+    assert units.encrypt(IV, data()).read()[:512] == first.update(plain[:512])
+    assert units.decrypt(IV, units.encrypt(IV, data())).read() == plain
+
+
+@pytest.mark.parametrize("form", ["paraes", "c2sp", "tink"])
+def test_segments_of_a_message(opencl, form):
+    plain = text(100_000)
+    options = {"key": KEY, "format": form} | ({"segment_size": 4096} if form == "tink" else {})
+    sealed = paraes.seal(plain, **options)
+    segments = paraes.gpu.Segments.open(sealed, **options, kernel=KERNEL)
+    assert sealed.startswith(segments.header)
+    assert segments.plain_size(len(sealed)) == len(plain)
+    assert segments.sealed_size(len(plain)) == len(sealed)
+    file = opencl.buffer(sealed)
+    for first in (0, 1, 3):
+        at, begin = segments.sealed_offset(first), segments.plain_offset(first)
+        out = placed(opencl, bytes(len(plain) - begin), 7)
+        segments.open_segments(first, device_arrays.ClArray(file, at), out).verify()
+        assert out.read() == plain[begin:]
+    damaged = bytearray(sealed)
+    damaged[segments.sealed_offset(2) + 9] ^= 1
+    file, out = opencl.buffer(bytes(damaged)), placed(opencl, bytes(len(plain)), 0)
+    at = segments.sealed_offset(0)
+    verdict = segments.open_segments(0, device_arrays.ClArray(file, at), out)
+    with pytest.raises(paraes.IntegrityError, match="segment 2 does not authenticate"):
+        verdict.verify()
+    begin, end = segments.plain_offset(2), segments.plain_offset(3)
+    assert out.read() == plain[:begin] + bytes(end - begin) + plain[end:]
+
+    made = paraes.gpu.Segments.new(**options, kernel=KERNEL)
+    size = made.sealed_size(len(plain)) - len(made.header)
+    result = placed(opencl, bytes(size), 2)
+    made.seal_segments(0, placed(opencl, plain, 1), result).wait()
+    assert paraes.unseal(made.header + result.read(), **options) == plain
+    with pytest.raises(paraes.InvalidArgument, match="only the last segment"):
+        made.seal_segments(0, placed(opencl, plain, 1), result, last=False)
+
+
+def test_sizes_and_types_are_checked(opencl):
+    cipher = paraes.gpu.AESGCM(KEY, kernel=KERNEL)
+    data, out = placed(opencl, text(100), 1), placed(opencl, bytes(116), 2)
+    for arguments, says in (
+        ((bytes(11), data, None, out), "nonce: it has 12 bytes, not 11"),
+        ((NONCE, data, None, placed(opencl, bytes(9), 0)), "out: it is shorter than a tag"),
+        ((NONCE, data, None, placed(opencl, bytes(50), 0)), "out: it must have 116 bytes, not 50"),
+        ((NONCE, data, None, out, out), "tag: it has 16 bytes, not 116"),
+        ((NONCE, data, None, out, placed(opencl, bytes(16), 0)), "out: it must have 100 bytes"),
+        ((NONCE, [], None, out), "data: there is no message"),
+    ):
+        with pytest.raises(paraes.InvalidArgument, match=says):
+            cipher.encrypt_into(*arguments)
+    with pytest.raises(paraes.InvalidArgument, match="data: it is shorter than a tag"):
+        cipher.decrypt(NONCE, placed(opencl, bytes(15), 0), None)
+    with pytest.raises(paraes.InvalidArgument, match="overlaps"):
+        both = opencl.buffer(bytes(300))
+        cipher.encrypt_into(NONCE, device_arrays.ClArray(both, 0, 100), None,
+                            device_arrays.ClArray(both, 50, 116))
+    with pytest.raises(paraes.InvalidArgument, match="for a buffer of OpenCL, pass its queue"):
+        cipher.encrypt_into(NONCE, opencl.buffer(text(100)), None, opencl.buffer(bytes(116)))
+    buffers = opencl.buffer(text(100)), opencl.buffer(bytes(116))
+    cipher.encrypt_into(NONCE, buffers[0], None, buffers[1], stream=opencl.queue).wait()
+    assert buffers[1].read() == AESGCM(KEY).encrypt(NONCE, text(100), None)
+    for wrong in (b"bytes", bytearray(5), None, 7):
+        with pytest.raises(TypeError, match="an array in the memory of a GPU is required"):
+            cipher.encrypt(NONCE, wrong)
+    with pytest.raises(TypeError, match="stream: a stream of torch"):
+        cipher.encrypt_into(NONCE, data, None, out, stream="one")
+    with pytest.raises(paraes.InvalidArgument, match="key: AES takes 16, 24 or 32 bytes, not 5"):
+        paraes.gpu.AESGCM(b"12345")
+    with pytest.raises(paraes.InvalidArgument, match="key: XTS takes 32 or 64 bytes"):
+        paraes.gpu.XTS(bytes(16))
+
+
+# ---- With the stand-in for CUDA's driver
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory):
+    """Runs a program with the stand-in, and with programs that it accepts."""
+    if not FAKE or not FAKE_NVRTC:
+        pytest.skip("PARAES_FAKE_DRIVERS names no folder")
+    folder = tmp_path_factory.mktemp("fake")
+    nvrtc = folder / "nvrtc" / "libnvrtc.so"
+    nvrtc.parent.mkdir()
+    shutil.copy(FAKE_NVRTC, nvrtc)
+    nvrtc.with_name("libnvrtc.so.says").write_text("version 1 2\ntargets 80 90\n")
+    compile_programs = [
+        sys.executable, "-m", "paraes", "devices", "--compile", "--arch", "sm_90",
+        "--kernel", KERNEL, "--any-address", "-o", folder / "programs",
+    ]
+    subprocess.run(compile_programs, check=True, env={**os.environ, "PARAES_NVRTC": str(nvrtc)})
+
+    def run(program, directives=""):
+        environment = {
+            **os.environ,
+            "LD_LIBRARY_PATH": FAKE,
+            "PARAES_PROGRAM_PATH": str(folder / "programs"),
+            "PARAES_FAKE_CUDA": f"kernels:1{directives}",
+            "PYTHONPATH": str(pathlib.Path(__file__).parent),
+        }
+        start = """
+            import os, sys, paraes, paraes.gpu, device_arrays
+            from device_arrays import Array, Interface
+            cuda = device_arrays.Cuda()
+            torch = device_arrays.library("torch", cuda)
+            cupy = device_arrays.library("cupy", cuda)
+            jax = device_arrays.library("jax", cuda)
+            cipher = paraes.gpu.AESGCM(bytes(32), kernel="reference")
+            nonce = bytes(12)
+            def on(module, size, **more): return module.array(cuda.allocate(size), size, **more)
+            def refusal(call):
+                try:
+                    call()
+                except Exception as error:
+                    return f"{type(error).__name__}: {error}"
+                return "no error"
+        """
+        program = textwrap.dedent(start) + textwrap.dedent(program)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                              env=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_streams_are_the_current_ones_of_the_library(fake):
+    fake("""
+        torch.current, cupy.current, other = cuda.stream(), cuda.stream(), cuda.stream()
+        for module in (torch, cupy):
+            data = on(module, 100)
+            sealed = cipher.encrypt(nonce, data)
+            assert type(sealed) is module.array and sealed.size == 116
+            assert set(data.asked) == {module.current} == set(sealed.asked), data.asked
+            cipher.encrypt_into(nonce, data, None, sealed, stream=other)
+            assert data.asked[-1] == other == sealed.asked[-1]
+        assert [stream for _, stream in torch.recorded] == [other, other]
+        class Stream: __cuda_stream__ = (0, other)
+        for stream in (Stream(), type("Torch", (), {"cuda_stream": other})()):
+            data = on(cupy, 100)
+            cipher.encrypt_into(nonce, data, None, on(cupy, 116), stream=stream)
+            assert data.asked == [other]
+        cupy.current = 0
+        data = on(cupy, 100)
+        cipher.encrypt(nonce, data)
+        assert set(data.asked) == {1}, "0 is ambiguous in DLPack"
+    """)
+
+
+def test_results_for_jax_are_made_by_another_library(fake):
+    fake("""
+        sealed = cipher.encrypt(nonce, on(jax, 100))
+        assert type(sealed) is jax.array and sealed.size == 116
+        says = refusal(lambda: cipher.encrypt_into(nonce, on(torch, 100), None, on(jax, 116)))
+        assert says.startswith("TypeError: out: JAX's arrays are immutable"), says
+        says = refusal(lambda: cipher.encrypt(nonce, on(jax, 100), stream=cuda.stream()))
+        assert "JAX chooses" in says, says
+    """)
+
+
+def test_stream_of_the_interface_is_waited_for(fake):
+    fake("""
+        a, b = cuda.stream(), cuda.stream()
+        def made(size, **more): return Interface(cuda.allocate(size), size, **more)
+        def waits(stream):
+            before = cuda.calls("cuStreamWaitEvent")
+            into(nonce, made(100, stream=stream), None, made(116), stream=a)
+            return cuda.calls("cuStreamWaitEvent") - before
+        into = cipher.encrypt_into
+        waits(None)
+        usual = waits(None)  # for the earlier call on the same stream
+        assert waits(a) == usual
+        assert waits(b) == usual + 1
+        assert waits(1) == usual + 1
+        says = refusal(lambda: into(nonce, made(100), None, made(116, read_only=True), stream=a))
+        assert says == "InvalidArgument: out: the array is read-only", says
+        says = refusal(lambda: into(nonce, made(100, strides=(2,)), None, made(116), stream=a))
+        assert "not contiguous" in says, says
+    """)
+
+
+def test_arrays_are_kept_until_the_device_is_done(fake):
+    fake("""
+        import gc
+        def pending(yes):
+            os.environ["PARAES_FAKE_CUDA"] = "kernels:1" + (",pending:1" if yes else "")
+        first = on(cupy, 100)
+        cipher.encrypt(nonce, first)  # makes the cipher
+        gc.collect()
+        device_arrays.exported.clear()
+        pending(True)
+        work = cipher.encrypt_into(nonce, on(cupy, 100), None, on(cupy, 116))
+        gc.collect()
+        assert len(device_arrays.exported) == 2 and not work.ready()
+        cipher.encrypt_into(nonce, on(torch, 100), None, on(torch, 116))
+        gc.collect()
+        assert len(device_arrays.exported) == 2, "torch knows of the stream itself"
+        pending(False)
+        assert work.ready()
+        cipher.encrypt_into(nonce, on(torch, 100), None, on(torch, 116))
+        gc.collect()
+        assert not device_arrays.exported
+    """)
+
+
+def test_refusals(fake):
+    says = fake("""
+        good, out = on(cupy, 100), on(cupy, 116)
+        def into(data, out): return refusal(lambda: cipher.encrypt_into(nonce, data, None, out))
+        print(into(on(cupy, 100, device=(1, 0)), out))
+        print(into(good, on(cupy, 116, device=(2, 1))))
+        print(into(good, on(cupy, 116, device=(1, 0))))
+        print(into(on(cupy, 100, device=(8, 0)), out))
+        print(into(on(cupy, 100, shape=(10, 10), strides=(20, 1)), out))
+        print(into(on(cupy, 100, shape=(10, 10), strides=(1, 10)), out))
+        # Strides of lengths of 1 mean nothing; four bytes each.
+        print(into(on(cupy, 100, shape=(1, 25), strides=(7, 1), bits=32), out))
+        os.environ["PARAES_FAKE_CUDA"] = "kernels:1,captured:1"
+        print(into(good, out))
+    """).splitlines()
+    assert "InvalidArgument: data: the array is in the memory of the CPU" in says[0]
+    assert "out: the array is on cuda:1, and others of this call on cuda:0" in says[1]
+    assert "out: the array is on the CPU" in says[2]
+    assert "does not know the array's device (DLPack: 8)" in says[3]
+    assert "data: the array is not contiguous: copy it first" in says[4]
+    assert "data: the array is not contiguous" in says[5]
+    assert says[6] == "no error"
+    assert "the stream is being captured" in says[7]
+
+
+def test_a_forked_process_refuses(fake):
+    assert "start processes with" in fake("""
+        data, out = on(cupy, 100), on(cupy, 116)
+        cipher.encrypt_into(nonce, data, None, out)
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            print(refusal(lambda: cipher.encrypt_into(nonce, data, None, out)))
+            print(refusal(lambda: paraes.gpu.CTR(bytes(16)).encrypt_into(bytes(16), data, data)))
+            del cipher
+            sys.stdout.flush()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    """)
+
+
+def test_calls_wait_for_nothing_after_the_first(fake):
+    fake("""
+        data, out = on(cupy, 100), on(cupy, 116)
+        cipher.encrypt_into(nonce, data, None, out)
+        os.environ["PARAES_FAKE_CUDA"] = "kernels:1,pending:1"
+        shifted = cupy.array(data.address + 1, 99)
+        for _ in range(50):
+            cipher.encrypt_into(nonce, shifted, None, cupy.array(out.address, 115))
+            cipher.decrypt_into(nonce, cupy.array(out.address, 115), None, shifted)
+        for call in ("cuStreamSynchronize", "cuEventSynchronize", "cuModuleLoadData"):
+            assert cuda.calls(call) == 0, call
+        assert cuda.calls("cuMemcpyDtoHAsync_v2") == 50, "verdicts"
+        os.environ["PARAES_FAKE_CUDA"] = "kernels:1"
+    """)
+
+
+def test_objects_end_while_arrays_are_in_use(opencl):
+    cipher = paraes.gpu.AESGCM(KEY, kernel=KERNEL)
+    data = placed(opencl, text(100), 1)
+    verdict = cipher.decrypt_into(NONCE, cipher.encrypt(NONCE, data), None, data)
+    del cipher
+    gc.collect()
+    verdict.verify()
+    assert data.read() == text(100)
