@@ -44,9 +44,6 @@ class PARAES_EXPORT DeviceSegments final {
   // `ends` and the text cannot be the end of a message.
   [[nodiscard]] DeviceVerdict open(std::uint64_t first, bool ends, const DeviceBuffer& sealed,
                                    const DeviceBuffer& plain, const DeviceStream& stream = {});
-  // Throws BadSegment, which names the first segment that does not authenticate, if there is one.
-  // `first` is that of open(). The device must have finished.
-  void check(const DeviceVerdict& verdict, std::uint64_t first) const;
 
  private:
   [[nodiscard]] std::vector<DeviceText> texts(Direction direction, std::uint64_t first,
@@ -57,8 +54,13 @@ class PARAES_EXPORT DeviceSegments final {
   DeviceGcm gcm_;
   SegmentLayout layout_;
   SegmentNonces nonces_;
-  bool commits_;
   OwnerProcess owner_;
 };
+
+// Throws BadSegment, which names the first segment that does not authenticate, if there is one.
+// The verdict is that of open() for segments from `first` on, and the device must have finished.
+// layout and commits are those of the message.
+PARAES_EXPORT void check_segments(const DeviceVerdict& verdict, std::uint64_t first,
+                                  const SegmentLayout& layout, bool commits);
 
 }  // namespace paraes

@@ -22,7 +22,6 @@
 #include "paraes/memory.hpp"
 #include "python/native/common.hpp"
 #include "python/native/secrets.hpp"
-#include "src/messages/segments.hpp"
 
 namespace paraes::python {
 namespace {
@@ -387,10 +386,7 @@ class GpuSegments {
     return nb::cast(GpuVerdict(
         std::move(*verdict),
         [layout = parts_.layout, commits = parts_.commits, first](const DeviceVerdict& done) {
-          for (std::size_t i = 0; i < done.messages(); ++i) {
-            if (done.intact(i)) continue;
-            throw bad_segment(layout, commits || first + i != 0, first + i);
-          }
+          check_segments(done, first, layout, commits);
         }));
   }
 

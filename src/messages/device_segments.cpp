@@ -19,7 +19,6 @@ DeviceSegments::DeviceSegments(const DeviceStream& stream, const Message::Parts&
     : gcm_(stream, message.secret.key.span(), options),
       layout_(message.layout),
       nonces_{message.secret.base_nonce, message.secret.nonces},
-      commits_(message.commits),
       owner_(message.owner) {}
 
 DeviceSegments::~DeviceSegments() = default;
@@ -64,9 +63,10 @@ DeviceVerdict DeviceSegments::open(std::uint64_t first, bool ends, const DeviceB
   return gcm_.decrypt(texts(Direction::decrypt, first, range.count, ends, plain, sealed), stream);
 }
 
-void DeviceSegments::check(const DeviceVerdict& verdict, std::uint64_t first) const {
+void check_segments(const DeviceVerdict& verdict, std::uint64_t first, const SegmentLayout& layout,
+                    bool commits) {
   for (std::size_t i = 0; i < verdict.messages(); ++i) {
-    if (!verdict.intact(i)) throw bad_segment(layout_, commits_ || first + i != 0, first + i);
+    if (!verdict.intact(i)) throw bad_segment(layout, commits || first + i != 0, first + i);
   }
 }
 

@@ -372,7 +372,7 @@ class SegmentsOnDevice : public TextsOnDevice {
     const DeviceBuffer out = device_->allocate(plain.size() - from, 5);
     const DeviceVerdict verdict = segments.open(first, true, in, out);
     device_->synchronize();
-    segments.check(verdict, first);
+    check_segments(verdict, first, layout, true);
     EXPECT_EQ(difference(device_->read(out), Bytes(plain).subspan(from)), "");
   }
 };
@@ -413,7 +413,7 @@ TEST_F(SegmentsOnDevice, AreThoseOfTheHost) {
     const Buffer opened = device_->read(in);
     EXPECT_FALSE(verdict.intact(3));
     EXPECT_TRUE(verdict.intact(4));
-    EXPECT_HAS(message_of<BadSegment>([&] { segments.check(verdict, 0); }),
+    EXPECT_HAS(message_of<BadSegment>([&] { check_segments(verdict, 0, layout, true); }),
                "segment 3 does not authenticate");
     Buffer expected = plain;
     const auto begin = expected.begin() + static_cast<std::ptrdiff_t>(layout.plain_offset(3));
