@@ -416,7 +416,9 @@ class GpuSegments {
 }  // namespace
 
 void bind_gpu(nb::module_& m) {
-  m.def("parse_dlpack", parse_dlpack, nb::arg("capsule"), nb::arg("name"));
+  m.def("parse_dlpack", parse_dlpack, nb::arg("capsule"), nb::arg("name"),
+        nb::sig("def parse_dlpack(capsule: object, name: str) "
+                "-> tuple[int, int, int, int, ExportedArray]"));
   nb::class_<Exported>(m, "ExportedArray");
   nb::class_<GpuWork>(m, "GpuWork", "The work of one call on a GPU.")
       .def("ready", &GpuWork::ready, "Whether the device has finished. Does not wait.")
@@ -434,7 +436,8 @@ void bind_gpu(nb::module_& m) {
            nb::arg("key"), nb::arg("unit_size"), nb::arg("kernel"), nb::arg("allow_leaky"))
       .def("call", &GpuCiphers::call, nb::arg("encrypts"), nb::arg("device"), nb::arg("stream"),
            nb::arg("texts"), nb::arg("waits"), nb::arg("keep").none(),
-           nb::sig("def call(self, encrypts: bool, device: str, stream: int, texts: list[object], "
+           nb::sig("def call(self, encrypts: bool, device: str, stream: int, texts: "
+                   "list[tuple[object, ...]], "
                    "waits: list[int], keep: object | None) -> GpuWork | GpuVerdict"));
   nb::class_<GpuSegments>(m, "GpuSegments")
       .def(nb::init<nb::handle, Options>(), nb::arg("header").none(), nb::arg("options"),

@@ -566,9 +566,7 @@ class Segments:
         which may be shorter. sealed has 16 bytes more for each."""
         call = _Call(plain, stream)
         places = (call.part(plain, "plain").all, call.part(sealed, "sealed", write=True).all)
-        work: GpuWork = self._native.call(
-            True, first, last, *places, *call.place(), call.waits, call.kept()
-        )
+        work: GpuWork = self._on_device(True, first, last, places, call)
         return work
 
     def open_segments(self, first: int, sealed: Any, plain: Any, *, last: bool = True,
@@ -577,8 +575,12 @@ class Segments:
         segment first + i; its verify() raises IntegrityError."""
         call = _Call(sealed, stream)
         sealed_place = call.part(sealed, "sealed").all
-        plain_place = call.part(plain, "plain", write=True).all
-        verdict: GpuVerdict = self._native.call(
-            False, first, last, plain_place, sealed_place, *call.place(), call.waits, call.kept()
-        )
+        places = (call.part(plain, "plain", write=True).all, sealed_place)
+        verdict: GpuVerdict = self._on_device(False, first, last, places, call)
         return verdict
+
+    def _on_device(self, seals: bool, first: int, last: bool,
+                   places: tuple[tuple[int, int, int], tuple[int, int, int]], call: _Call) -> Any:
+        return self._native.call(
+            seals, first, last, *places, *call.place(), call.waits, call.kept()
+        )

@@ -12,10 +12,12 @@ import tempfile
 import textwrap
 import time
 import unittest
+import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ["PARAES_BUILD"])
 LONG = os.environ.get("PARAES_LONG") == "1"
+PROGRAMS = ("modes", "many", "device_ciphers", "device_texts")
 
 # A stand-in for paraes. FAKE names what it does wrong.
 FAKE = """\
@@ -71,6 +73,14 @@ FAKE_SANITIZER = """\
     import subprocess, sys
     print("sanitizer:", *sys.argv[1:4])
     sys.exit(subprocess.run(sys.argv[5:]).returncode)
+"""
+# FAKE has "gpu" if a library of arrays has one.
+FAKE_ARRAYS = """\
+    import os, sys
+    import from_the_wheel
+    with open(sys.argv[2], "w") as file:
+        file.write("{}")
+    print("right" if "gpu" in os.environ.get("FAKE", "") else "no library has a GPU")
 """
 FAKE_TESTS = """\
     #!{python}
@@ -140,13 +150,19 @@ class WithStandIns(Folder):
         self.commands = self.scratch / "commands"
         for name in ("paraes", "paraes-other"):
             self.install(self.packed / name, FAKE)
-        for name in ("modes", "many", "device_ciphers"):
+        for name in PROGRAMS:
             self.install(self.packed / f"paraes_gpu_{name}", FAKE_TESTS)
+        (self.packed / "arrays.py").write_text(textwrap.dedent(FAKE_ARRAYS))
         (self.packed / "libparaes_opencl_shim.so").touch()
 
     def install(self, path, text):
         path.write_text(textwrap.dedent(text).format(python=sys.executable, log=str(self.commands)))
         path.chmod(0o755)
+
+    def add_wheel(self):
+        (self.packed / "wheels").mkdir()
+        with zipfile.ZipFile(self.packed / "wheels" / "paraes.whl", "w") as wheel:
+            wheel.writestr("from_the_wheel.py", "")
 
     def tools(self, **tools):
         """Makes programs, and returns a PATH that begins with them."""
@@ -160,7 +176,8 @@ class WithStandIns(Folder):
         output = self.check()
         self.assertEqual(self.outcomes(), {
             "devices": True, "tests": True, "memory": True, "transfer": True, "profile": None,
-            "variants": True, "sanitizers": None, "opencl": None, "crossover": True, "papers": None})
+            "variants": True, "sanitizers": None, "opencl": None, "python": None, "crossover": True,
+            "papers": None})
         listed = [line.split() for line in self.check("--list").splitlines()[1:]]
         self.assertEqual(list(self.outcomes()), [words[0] for words in listed])
         limits = [int(words[2]) for words in listed]
@@ -172,19 +189,21 @@ class WithStandIns(Folder):
         self.assertIn("profile     not run", output)
         self.assertLess(len(output), 12000)
         log = self.read("check.log")
-        for name in ("modes", "many", "device_ciphers"):
-            rest = " --gtest_filter=-*OpenCl*" if name == "device_ciphers" else ""
+        for name in PROGRAMS:
+            rest = " --gtest_filter=-*OpenCl*" if name.startswith("device") else ""
             self.assertIn(f"$ {self.packed}/paraes_gpu_{name}{rest} --gtest_brief=1", log)
 
     def test_tools_and_laboratory_run_where_they_are_installed(self):
         path = self.tools(ncu=FAKE_NCU, compute_sanitizer=FAKE_SANITIZER)
-        output = self.check(PATH=path, FAKE="lab opencl")
+        self.add_wheel()
+        output = self.check(PATH=path, FAKE="lab opencl gpu")
         self.assertEqual(set(self.outcomes().values()), {True})
         self.assertEqual({path.name for path in self.results.iterdir()}, {
             "summary.json", "check.log", "memory.json", "transfer.json", "crossover.json",
             "variants.json", "profile.txt", "folders.tar"})
         self.assertRegex(output, r"ctr \(132, 1, 1\).*\n +Memory Throughput +% +45.67\n---")
-        self.assertLessEqual({"papers/report.html", "opencl/bitslice"}, set(self.folders()))
+        self.assertLessEqual({"papers/report.html", "opencl/bitslice", "python/arrays.json"},
+                             set(self.folders()))
         log = self.read("check.log")
         for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
             command = f"--tool {tool} --error-exitcode 9 {self.packed}/paraes_gpu_"
@@ -200,6 +219,16 @@ class WithStandIns(Folder):
         self.assertEqual(self.summary()["steps"]["profile"]["failures"],
                          ["ncu profiled no kernel of bitslice, ctr"])
         self.assertEqual(output.count("Memory Throughput"), 3)
+
+    def test_arrays_of_python_are_checked_with_the_packed_wheel(self):
+        self.assertIn("there is no wheel", self.check("python"))
+        self.add_wheel()
+        self.assertIn("neither torch nor CuPy nor JAX", self.check("python"))
+        self.assertEqual(self.outcomes(), {"python": None})
+        self.check("python", FAKE="gpu")
+        self.assertEqual(self.outcomes(), {"python": True})
+        (self.packed / "arrays.py").write_text("raise SystemExit('wrong bytes')")
+        self.assertIn("wrong bytes", self.check("python", status=1))
 
     def test_each_kernel_runs_through_opencl_by_itself_and_launches_are_traced(self):
         output = self.check("opencl", status=1, FAKE="opencl crash")
@@ -230,7 +259,7 @@ class WithStandIns(Folder):
                  if line.startswith("program ")]
         folder = pathlib.Path(lines[0][0])
         self.assertNotIn(self.packed, folder.parents)
-        self.assertEqual(lines, 3 * [[str(folder), "0o700", "True"],
+        self.assertEqual(lines, len(PROGRAMS) * [[str(folder), "0o700", "True"],
                                      [str(folder / "one"), "0o600", "True"]])
         self.assertFalse(folder.exists())
 
@@ -349,6 +378,13 @@ class Packed(Folder):
             self.assertTrue((self.packed / name).exists())
             (self.packed / name).unlink()
         self.assertTrue((self.packed / "check").exists())
+        wheel = self.scratch / "a.whl"
+        wheel.write_text("")
+        self.assertIn("this is no wheel", self.pack("--wheel", str(wheel), status=2))
+        with zipfile.ZipFile(wheel, "w") as content:
+            content.writestr("paraes.py", "")
+        self.pack("--wheel", str(wheel))
+        self.assertTrue((self.packed / "wheels" / "a.whl").exists())
 
     def test_executable_that_needs_more_libraries_is_refused(self):
         output = self.pack("--variant", f"bad={BUILD}/tests/gpu/paraes_gpu_runtime", status=1)

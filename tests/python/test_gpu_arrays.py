@@ -4,10 +4,12 @@ is asked of torch, CuPy and JAX, and every refusal."""
 import gc
 import os
 import pathlib
+import runpy
 import shutil
 import subprocess
 import sys
 import textwrap
+import types
 
 import device_arrays
 import pytest
@@ -163,6 +165,18 @@ def test_segments_of_a_message(opencl, form):
     assert paraes.unseal(made.header + result.read(), **options) == plain
     with pytest.raises(paraes.InvalidArgument, match="only the last segment"):
         made.seal_segments(0, placed(opencl, plain, 1), result, last=False)
+
+
+def test_what_the_check_of_a_gpu_compares(opencl):
+    """tests/gpu/arrays.py, which runs with torch, CuPy and JAX where there is a GPU."""
+    script = pathlib.Path(__file__).parents[1] / "gpu" / "arrays.py"
+    arrays = types.SimpleNamespace(**runpy.run_path(str(script)))
+    library = types.SimpleNamespace(
+        put=lambda content, shift: placed(opencl, content, shift), get=lambda array: array.read())
+    assert arrays.check(library, paraes.gpu, KERNEL, quick=True) == 27
+    wrong = types.SimpleNamespace(put=library.put, get=lambda array: array.read()[:-1] + b"?")
+    with pytest.raises(AssertionError):
+        arrays.check(wrong, paraes.gpu, KERNEL, quick=True)
 
 
 def test_sizes_and_types_are_checked(opencl):

@@ -13,6 +13,7 @@ GOOD = '''
 import io
 import mmap
 import paraes
+import paraes.gpu
 from paraes.aead import AESGCM
 from paraes.ciphers import Cipher, algorithms, modes
 from paraes.cobblestone import Cobblestone256Encryptor
@@ -28,6 +29,10 @@ with paraes.open("x", "wb", recipients=["age1"]) as writer:
     writer.write(b"a")
 size: int = paraes.encrypt_file("x", passphrase="p", progress=lambda done, total: None).bytes
 text: io.TextIOWrapper = io.TextIOWrapper(paraes.open("x", "rb", identity="k"))
+verdict: paraes.gpu.GpuVerdict = paraes.gpu.AESGCM(key).decrypt_into(bytes(12), text, None, text)
+work: paraes.gpu.GpuWork = paraes.gpu.XTS(key, 512).encrypt_into(bytes(16), text, text, stream=5)
+message = paraes.gpu.Segments.open(sealed, key=key)
+offset: int = message.sealed_offset(1) + len(message.header)
 '''
 BAD = [
     'paraes.AESGCM("key")',
@@ -36,6 +41,8 @@ BAD = [
     'paraes.open("x", "rb", recipients="age1")',
     'paraes.seal(b"", key=5)',
     'paraes.encrypt_file("x", thread=2)',
+    'paraes.gpu.AESGCM("key")',
+    'paraes.gpu.Segments.open(b"", key_fil="k")',
 ]
 
 
@@ -50,7 +57,8 @@ def test_package_is_typed_strictly(tmp_path):
 
 
 def test_stubs_match_the_runtime(tmp_path):
-    for module in ("paraes._native", "paraes.files", "paraes.ciphers", "paraes.exceptions"):
+    for module in ("paraes._native", "paraes.files", "paraes.ciphers", "paraes.exceptions",
+                   "paraes.gpu"):
         done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "--concise",
                                "--mypy-config-file", CONFIG, module],
                               cwd=tmp_path, capture_output=True, text=True)

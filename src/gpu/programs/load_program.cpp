@@ -9,10 +9,15 @@
 namespace paraes::gpu {
 namespace {
 
-[[noreturn]] void refuse(const DeviceInfo& info, const Error& error) {
+[[noreturn]] void refuse(const DeviceInfo& info, const ProgramVariant& variant,
+                         const Error& error) {
   throw MissingProgram(
       "there is no compiler of programs for " + info.id + " (" + info.name + "): " + error.what() +
-          "; or put programs that were compiled elsewhere into a folder of PARAES_PROGRAM_PATH",
+          "; or put programs that were compiled elsewhere" +
+          (variant.any_address ? " (with --any-address, for texts that do not begin at multiples "
+                                 "of 16 bytes)"
+                               : "") +
+          " into a folder of PARAES_PROGRAM_PATH",
       info.target);
 }
 
@@ -21,9 +26,9 @@ Binary compile(Device& device, const ProgramVariant& variant) {
   try {
     return device.compile(source, options_of(variant));
   } catch (const Unavailable& error) {
-    refuse(device.info(), error);
+    refuse(device.info(), variant, error);
   } catch (const InvalidArgument& error) {  // no compiler knows the device's target
-    refuse(device.info(), error);
+    refuse(device.info(), variant, error);
   }
 }
 
