@@ -17,10 +17,12 @@
 typedef uchar paraes_u8;
 typedef uint paraes_u32;
 typedef ulong paraes_u64;
+typedef size_t paraes_address;
 #else
 typedef unsigned char paraes_u8;
 typedef unsigned int paraes_u32;
 typedef unsigned long long paraes_u64;
+typedef unsigned long long paraes_address;
 #endif
 
 // PARAES_COMPACT=1 keeps loops rolled and large functions out of line. It is for OpenCL on CPUs,

@@ -26,7 +26,7 @@ PARAES_INLINE void store_part(PARAES_GLOBAL paraes_u8* to, paraes_block b, parae
 
 // How many bytes after a multiple of 4 an address is.
 PARAES_INLINE paraes_u32 bytes_into_word(PARAES_GLOBAL const paraes_u8* at) {
-  return (paraes_u32)(size_t)at & 3;
+  return (paraes_u32)(paraes_address)at & 3;
 }
 
 #if PARAES_ANY_ADDRESS
