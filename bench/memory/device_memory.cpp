@@ -101,9 +101,8 @@ DeviceBuffer part(const DeviceBuffer& all, std::uint64_t offset, std::uint64_t b
 
 std::vector<DeviceText> DeviceMemoryCase::texts(const DeviceBuffer& in, const DeviceBuffer& out,
                                                 const DeviceBuffer& tags) const {
-  DeviceText whole{.in = part(in, 0, job_.bytes),
-                   .out = part(out, 0, job_.bytes),
-                   .iv = material().iv};
+  DeviceText whole{
+      .in = part(in, 0, job_.bytes), .out = part(out, 0, job_.bytes), .iv = material().iv};
   if (job_.mode == Mode::xts) whole.iv = xts_tweak(material().first_unit);
   if (job_.mode != Mode::gcm) return {whole};
   std::vector<DeviceText> list(segments(job_.bytes));

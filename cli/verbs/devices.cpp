@@ -213,7 +213,8 @@ void run(const DevicesOptions& options) {
   if (!options.compile) {
     if (!options.targets.empty() || !options.folder.empty() || !options.kernel.empty() ||
         !options.tuning.empty() || options.any_address) {
-      throw InvalidArgument("--arch, --kernel, --gpu-tuning, --any-address and -o go with --compile");
+      throw InvalidArgument(
+          "--arch, --kernel, --gpu-tuning, --any-address and -o go with --compile");
     }
     print_line(stdout, options.json ? as_json() : as_text());
     return;

@@ -419,7 +419,7 @@ void bind_gpu(nb::module_& m) {
   m.def("parse_dlpack", parse_dlpack, nb::arg("capsule"), nb::arg("name"),
         nb::sig("def parse_dlpack(capsule: object, name: str) "
                 "-> tuple[int, int, int, int, ExportedArray]"));
-  nb::class_<Exported>(m, "ExportedArray");
+  [[maybe_unused]] const nb::class_<Exported> exported(m, "ExportedArray");
   nb::class_<GpuWork>(m, "GpuWork", "The work of one call on a GPU.")
       .def("ready", &GpuWork::ready, "Whether the device has finished. Does not wait.")
       .def("wait", &GpuWork::wait, "Waits until it has.");

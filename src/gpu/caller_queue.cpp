@@ -112,12 +112,12 @@ CallerQueue& CallerQueues::on_own() {
 }
 
 CallerQueue& CallerQueues::choose(void* handle) {
-  CallerQueue* earliest = nullptr;
+  CallerQueue* earliest = queues_.front().get();  // there always is one
   CallerQueue* idle = nullptr;
   for (const auto& queue : queues_) {
     if (queue->was_on(handle)) return *queue;
     if (idle == nullptr && queue->is_idle()) idle = queue.get();
-    if (earliest == nullptr || queue->turn() < earliest->turn()) earliest = queue.get();
+    if (queue->turn() < earliest->turn()) earliest = queue.get();
   }
   if (idle != nullptr) return *idle;
   if (queues_.size() == most_queues) return *earliest;

@@ -159,8 +159,7 @@ void Launches::start(const char* entry, const EntryArguments& arguments, const G
   if (!records_) return;
   recorded_.push_back(launch);
   // The caller's buffers may exist for the call only.
-  for (const Memory** memory :
-       {&recorded_.back().arguments.in, &recorded_.back().arguments.out}) {
+  for (const Memory** memory : {&recorded_.back().arguments.in, &recorded_.back().arguments.out}) {
     recorded_memory_.push_back(Memory::view((*memory)->handle(), (*memory)->bytes()));
     *memory = &recorded_memory_.back();
   }

@@ -428,9 +428,13 @@ TEST_F(DeviceCalls, MessagesOfWrongPlacesAndKeysAreRefused) {
   for (const auto& [messages, part] : wrong) {
     EXPECT_HAS(error_of([&, &given = messages] { cipher.process(in_, out_, given); }), part);
   }
-  EXPECT_HAS(error_of([&] { cipher.process({0, 0, 64}, out_, {}); }),
+  EXPECT_HAS(error_of([&] {
+               cipher.process({0, 0, 64}, out_, {});
+             }),
              "the input buffer is a null pointer");
-  EXPECT_HAS(error_of([&] { cipher.process(in_, {out_.memory, most, 64}, {}); }),
+  EXPECT_HAS(error_of([&] {
+               cipher.process(in_, {out_.memory, most, 64}, {});
+             }),
              "the output buffer is larger than memory can be");
 }
 

@@ -66,7 +66,8 @@ struct ProgramNeeds {
   bool many_keys = false;    // messages have different keys
   bool any_address = false;  // a text does not begin at a multiple of 16 bytes
 
-  auto operator<=>(const ProgramNeeds&) const = default;
+  // clang-tidy takes its comparison with 0 for a pointer.
+  auto operator<=>(const ProgramNeeds&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // The variant that has what is needed. It is `variant` itself if that has it anyway, as those with
