@@ -19,6 +19,7 @@
 
 #include "paraes/device_segments.hpp"
 #include "paraes/devices.hpp"
+#include "paraes/kernels.hpp"
 #include "paraes/memory.hpp"
 #include "python/native/common.hpp"
 #include "python/native/secrets.hpp"
@@ -35,15 +36,24 @@ struct Exported {
 
 // The device of a DLPack capsule, its address and size in bytes, and an object that keeps the array
 // alive. Throws InvalidArgument for one that is not contiguous.
-nb::tuple parse_dlpack(nb::object capsule, const std::string& name) {
-  const auto array = nb::cast<nb::ndarray<nb::ro>>(capsule);
-  std::int64_t expected = 1;
+nb::tuple parse_dlpack(nb::handle capsule, const std::string& name) {
+  if (PyCapsule_CheckExact(capsule.ptr()) == 0) {
+    throw nb::type_error((name + ": its __dlpack__ returned no capsule").c_str());
+  }
+  nb::ndarray<nb::ro> array;
+  if (!nb::try_cast(capsule, array)) {
+    throw nb::type_error(
+        (name + ": its __dlpack__ returned no DLPack capsule that is new").c_str());
+  }
+  constexpr std::uint64_t most = std::uint64_t{1} << 56;
+  std::uint64_t items = 1;
   bool contiguous = true;
-  std::size_t items = 1;
   for (std::size_t k = array.ndim(); k-- > 0;) {
-    const std::size_t length = array.shape(k);
-    if (length != 1 && array.stride(k) != expected) contiguous = false;
-    expected *= static_cast<std::int64_t>(length);
+    const std::uint64_t length = array.shape(k);
+    if (length != 1 && array.stride(k) != static_cast<std::int64_t>(items)) contiguous = false;
+    if (length > most || (items != 0 && length > most / items)) {
+      throw InvalidArgument(name + ": an array cannot have this shape");
+    }
     items *= length;
   }
   if (!contiguous && items != 0) {
@@ -98,14 +108,18 @@ void wait_until(const Ready& ready) {
 
 class GpuWork {
  public:
-  explicit GpuWork(DeviceWork work) : work_(std::move(work)) {}
-  [[nodiscard]] bool ready() const { return work_.ready(); }
+  GpuWork(DeviceWork work, const DeviceUse& use) : work_(std::move(work)), use_(use) {}
+  [[nodiscard]] bool ready() const {
+    use_.check();
+    return work_.ready();
+  }
   void wait() const {
     wait_until([&] { return ready(); });
   }
 
  private:
   DeviceWork work_;
+  DeviceUse use_;
 };
 
 class GpuVerdict {
@@ -113,10 +127,13 @@ class GpuVerdict {
   // Throws or raises if a message is not authentic, once the verdict is ready.
   using Check = std::function<void(const DeviceVerdict&)>;
 
-  GpuVerdict(DeviceVerdict verdict, Check check)
-      : verdict_(std::move(verdict)), check_(std::move(check)) {}
+  GpuVerdict(DeviceVerdict verdict, Check check, const DeviceUse& use)
+      : verdict_(std::move(verdict)), check_(std::move(check)), use_(use) {}
 
-  [[nodiscard]] bool ready() const { return verdict_.ready(); }
+  [[nodiscard]] bool ready() const {
+    use_.check();
+    return verdict_.ready();
+  }
   [[nodiscard]] std::size_t messages() const { return verdict_.messages(); }
   [[nodiscard]] bool intact(AnyInt index) const {
     const auto i =
@@ -135,6 +152,7 @@ class GpuVerdict {
  private:
   DeviceVerdict verdict_;
   Check check_;
+  DeviceUse use_;
 };
 
 void check_tags(const DeviceVerdict& verdict) {
@@ -153,7 +171,7 @@ class Kept {
   }
   // Lets go of those that it does not. Needs the GIL.
   void let_go() {
-    while (!kept_.empty() && is_done(kept_.front().first)) kept_.pop_front();
+    std::erase_if(kept_, [](const auto& one) { return is_done(one.first); });
   }
 
  private:
@@ -183,6 +201,7 @@ struct Place {
 };
 
 DeviceOptions options_of(std::string kernel, bool allow_leaky) {
+  if (kernel != "auto") static_cast<void>(select_kernel(kernel, "cuda", true));
   return {.kernel = std::move(kernel), .allow_leaky = allow_leaky, .any_address = true};
 }
 
@@ -221,6 +240,10 @@ class GpuCiphers {
       throw InvalidArgument(
           xts ? "key: XTS takes 32 or 64 bytes, two halves, not " + std::to_string(key.size())
               : "key: AES takes 16, 24 or 32 bytes, not " + std::to_string(key.size()));
+    }
+    if (unit_bytes_ % block_bytes != 0) {
+      throw InvalidArgument("unit_size: on a GPU, units are whole blocks of 16 bytes, not " +
+                            std::to_string(unit_bytes_) + " bytes");
     }
     key_ = SecretBytes(key.bytes());
   }
@@ -267,10 +290,10 @@ class GpuCiphers {
     }
     if (verdict) {
       kept_.add(*verdict, std::move(keep));
-      return nb::cast(GpuVerdict(std::move(*verdict), check_tags));
+      return nb::cast(GpuVerdict(std::move(*verdict), check_tags, place.use));
     }
     kept_.add(*work, std::move(keep));
-    return nb::cast(GpuWork(std::move(*work)));
+    return nb::cast(GpuWork(std::move(*work), place.use));
   }
 
  private:
@@ -280,7 +303,7 @@ class GpuCiphers {
     text.in = buffer_of(parts[0]);
     text.out = buffer_of(parts[1]);
     if (!parts[2].is_none()) text.tag = buffer_of(parts[2]);
-    if (!parts[3].is_none()) {
+    if (mode_ != "ECB") {
       const char* const name = mode_ == "XTS" ? "tweak" : mode_ == "CBC" ? "iv" : "nonce";
       const Buffer iv(parts[3], name);
       const std::size_t right = mode_ == "GCM" ? 12 : 16;
@@ -352,11 +375,17 @@ class GpuSegments {
     return nb::bytes(parts_.header.data(), parts_.header.size());
   }
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return parts_.layout; }
+  [[nodiscard]] std::uint64_t number_of_segment(nb::handle value, const char* name) const {
+    const std::uint64_t number = size_of(value, name);
+    if (number < parts_.layout.max_segments) return number;
+    throw InvalidArgument(std::string(name) + ": a message has at most " +
+                          std::to_string(parts_.layout.max_segments) + " segments");
+  }
 
   nb::object call(bool seals, AnyInt index, bool ends, nb::tuple plain, nb::tuple sealed,
                   std::string device, std::uint64_t handle, const nb::list& waits,
                   nb::object keep) {
-    const std::uint64_t first = size_of(index, "first");
+    const std::uint64_t first = number_of_segment(index, "first");
     const Place place(std::move(device), handle, waits);
     if (!use_) use_ = place.use;
     use_->check();
@@ -380,20 +409,24 @@ class GpuSegments {
     }
     if (work) {
       kept_.add(*work, std::move(keep));
-      return nb::cast(GpuWork(std::move(*work)));
+      return nb::cast(GpuWork(std::move(*work), place.use));
     }
     kept_.add(*verdict, std::move(keep));
     return nb::cast(GpuVerdict(
         std::move(*verdict),
         [layout = parts_.layout, commits = parts_.commits, first](const DeviceVerdict& done) {
           check_segments(done, first, layout, commits);
-        }));
+        },
+        place.use));
   }
 
  private:
   GpuSegments(nb::handle header, const Call& call)
       : options_(options_of(call.where.kernel, false)),
         segments_(std::make_unique<OnDevices<DeviceSegments>>()) {
+    if (call.where.device != "cpu" || call.where.threads != 0) {
+      throw InvalidArgument("device, threads: the arrays of a call say where it works");
+    }
     if (header.is_none()) {
       const nb::gil_scoped_release released;
       parts_ = call.secrets.new_message();
@@ -416,7 +449,7 @@ class GpuSegments {
 }  // namespace
 
 void bind_gpu(nb::module_& m) {
-  m.def("parse_dlpack", parse_dlpack, nb::arg("capsule"), nb::arg("name"),
+  m.def("parse_dlpack", parse_dlpack, nb::arg("capsule").none(), nb::arg("name"),
         nb::sig("def parse_dlpack(capsule: object, name: str) "
                 "-> tuple[int, int, int, int, ExportedArray]"));
   [[maybe_unused]] const nb::class_<Exported> exported(m, "ExportedArray");
@@ -428,12 +461,13 @@ void bind_gpu(nb::module_& m) {
       .def("wait", &GpuVerdict::wait, "Waits until it has.")
       .def("verify", &GpuVerdict::verify,
            "Waits, and raises InvalidTag, or IntegrityError for segments, if one is not authentic.")
-      .def("intact", &GpuVerdict::intact, nb::arg("index"),
+      .def("intact", &GpuVerdict::intact, nb::arg("index").none(),
            "Waits, and returns whether message `index` is authentic.")
       .def("__len__", &GpuVerdict::messages);
   nb::class_<GpuCiphers>(m, "GpuCiphers")
       .def(nb::init<std::string, AnyBuffer, AnyInt, std::string, bool>(), nb::arg("mode"),
-           nb::arg("key"), nb::arg("unit_size"), nb::arg("kernel"), nb::arg("allow_leaky"))
+           nb::arg("key").none(), nb::arg("unit_size").none(), nb::arg("kernel"),
+           nb::arg("allow_leaky"))
       .def("call", &GpuCiphers::call, nb::arg("encrypts"), nb::arg("device"), nb::arg("stream"),
            nb::arg("texts"), nb::arg("waits"), nb::arg("keep").none(),
            nb::sig("def call(self, encrypts: bool, device: str, stream: int, texts: "
@@ -448,26 +482,26 @@ void bind_gpu(nb::module_& m) {
           [](const GpuSegments& self, AnyInt plain) {
             return self.layout().sealed_bytes(size_of(plain, "plain_bytes"));
           },
-          nb::arg("plain_bytes"))
+          nb::arg("plain_bytes").none())
       .def(
           "plain_bytes",
           [](const GpuSegments& self, AnyInt sealed) {
             return self.layout().extent_of(size_of(sealed, "sealed_bytes")).plain_bytes;
           },
-          nb::arg("sealed_bytes"))
+          nb::arg("sealed_bytes").none())
       .def(
           "plain_offset",
           [](const GpuSegments& self, AnyInt index) {
-            return self.layout().plain_offset(size_of(index, "segment"));
+            return self.layout().plain_offset(self.number_of_segment(index, "segment"));
           },
-          nb::arg("segment"))
+          nb::arg("segment").none())
       .def(
           "sealed_offset",
           [](const GpuSegments& self, AnyInt index) {
-            return self.layout().sealed_offset(size_of(index, "segment"));
+            return self.layout().sealed_offset(self.number_of_segment(index, "segment"));
           },
-          nb::arg("segment"))
-      .def("call", &GpuSegments::call, nb::arg("seals"), nb::arg("first"), nb::arg("ends"),
+          nb::arg("segment").none())
+      .def("call", &GpuSegments::call, nb::arg("seals"), nb::arg("first").none(), nb::arg("ends"),
            nb::arg("plain"), nb::arg("sealed"), nb::arg("device"), nb::arg("stream"),
            nb::arg("waits"), nb::arg("keep").none(),
            nb::sig("def call(self, seals: bool, first: int, ends: bool, "

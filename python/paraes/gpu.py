@@ -18,7 +18,10 @@ arrays of pyopencl. Results that are made are arrays of bytes, of the library of
   somebody calls that or not.
 - Lists: for one call with many messages, pass lists of arrays, and a nonce, and a tag, for each.
 - Arrays are kept until a later call, or the end of the object, finds that the device no longer
-  needs them. torch's tensors are not kept: torch knows of the stream (record_stream).
+  needs them. torch's tensors are not kept: torch knows of the stream (record_stream). For OpenCL an
+  object also keeps the queues that it has worked on, and their contexts.
+- Arrays of one call must not overlap, unless `out` is `data`. Sub-buffers of OpenCL count as memory
+  of their own, so that this cannot be checked for them: do not mix them with their buffer.
 - Errors: InvalidArgument (a ValueError) for arrays of the CPU, of several devices, with gaps, that
   overlap, or of a wrong size; for streams that are being captured, or of another context than the
   device's primary one. Unavailable in a process that was forked after a GPU was used. TypeError for
@@ -57,6 +60,16 @@ _NOT_AN_ARRAY = (
 )
 
 
+def _jax_maker() -> Any:
+    """What makes arrays for JAX, whose own are immutable: CuPy or torch, or None."""
+    for name in ("cupy", "torch"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return None
+
+
 def _library(array: object) -> str:
     """The package that the type of an array is from."""
     return type(array).__module__.partition(".")[0]
@@ -83,18 +96,28 @@ class _Part(NamedTuple):
 
 
 def _handle(stream: Any) -> int:
+    found = _handle_of(stream)
+    if not 0 <= found < 1 << 64:
+        raise InvalidArgument(f"stream: {found} is no handle of a stream")
+    return found
+
+
+def _handle_of(stream: Any) -> int:
     if isinstance(stream, int):
         return stream
     for name in ("cuda_stream", "ptr", "int_ptr"):  # torch, CuPy, pyopencl
         found = getattr(stream, name, None)
         if isinstance(found, int):
             return found
-    protocol = getattr(stream, "__cuda_stream__", None)  # a version and the handle
-    if protocol is not None:
-        return int((protocol() if callable(protocol) else protocol)[1])
-    number = getattr(stream, "handle", None)  # Numba: a ctypes pointer, or an int
-    if number is not None:
-        return int(getattr(number, "value", number) or 0)
+    try:
+        protocol = getattr(stream, "__cuda_stream__", None)  # a version and the handle
+        if protocol is not None:
+            return int((protocol() if callable(protocol) else protocol)[1])
+        number = getattr(stream, "handle", None)  # Numba: a ctypes pointer, or an int
+        if number is not None:
+            return int(getattr(number, "value", number) or 0)
+    except (TypeError, IndexError, ValueError):
+        pass
     raise TypeError(
         "stream: a stream of torch, CuPy or Numba, a queue of pyopencl, or its handle as an int is "
         f"required, not {type(stream).__name__!r}"
@@ -104,7 +127,10 @@ def _handle(stream: Any) -> int:
 def _current_stream(array: Any, device: str) -> int:
     """The current stream of the array's library. Those without one use the default stream."""
     library = _library(array)
-    module = sys.modules.get(library)
+    module: Any = sys.modules.get(library)
+    if library in _JAX:  # that of the library which makes results for it
+        module = _jax_maker()
+        library = "" if module is None else module.__name__
     index = int(device.partition(":")[2] or 0)
     if library == "torch" and module is not None:
         return int(module.cuda.current_stream(index).cuda_stream)
@@ -134,9 +160,15 @@ class _Call:
 
     def part(self, array: Any, name: str, *, write: bool = False) -> _Part:
         """The memory of an array, in order on the stream of the call."""
-        found = self._of_opencl(array) if self.device == "opencl" else self._of_driver(
-            array, name, write
-        )
+        if self.device == "opencl":
+            found = self._of_opencl(array, name)
+        else:
+            found = self._of_driver(array, name, write)
+        most = 1 << 56
+        if found is not None and not (
+            0 <= found.memory < 1 << 64 and 0 <= found.offset < most and 0 <= found.size < most
+        ):
+            raise InvalidArgument(f"{name}: an array cannot have this address and this size")
         if found is None or found.device != self.device:
             where = _device_of(array, name) if found is None else found.device
             raise InvalidArgument(
@@ -148,15 +180,17 @@ class _Call:
             _record_stream(array, self.stream, self.device)
         return found
 
-    def _of_opencl(self, array: Any) -> _Part | None:
-        base = getattr(array, "base_data", array)
-        if not hasattr(base, "int_ptr"):
+    def _of_opencl(self, array: Any, name: str) -> _Part | None:
+        if not _is_opencl(array):
             return None
+        if not hasattr(array, "base_data"):
+            return _Part(int(array.int_ptr), 0, int(array.size), "opencl", array)
         if getattr(getattr(array, "flags", None), "forc", True) is False:
-            raise InvalidArgument("the array is not contiguous: copy it first")
-        offset = int(getattr(array, "offset", 0)) if base is not array else 0
-        size = int(array.nbytes if base is not array else array.size)
-        return _Part(int(base.int_ptr), offset, size, "opencl", array)
+            raise InvalidArgument(f"{name}: the array is not contiguous: copy it first")
+        if array.base_data is None:  # empty
+            return _Part(0, 0, 0, "opencl", array)
+        memory = int(array.base_data.int_ptr)
+        return _Part(memory, int(array.offset), int(array.nbytes), "opencl", array)
 
     def _of_driver(self, array: Any, name: str, write: bool) -> _Part | None:
         if write and _library(array) in _JAX:
@@ -181,20 +215,31 @@ class _Call:
 
     def _of_interface(self, array: Any, name: str, write: bool) -> _Part:
         interface = array.__cuda_array_interface__
-        address, read_only = interface["data"]
+        try:
+            address, read_only = interface["data"]
+            shape, strides = tuple(interface["shape"]), interface.get("strides")
+            size = int(interface["typestr"][2:])
+            is_empty = 0 in shape
+            is_contiguous = True
+            for k in reversed(range(len(shape))):
+                if strides is not None and shape[k] != 1 and strides[k] != size:
+                    is_contiguous = is_empty
+                size *= shape[k]
+            address = int(address or 0)
+            producer = interface.get("stream")
+            producer = None if producer is None else int(producer)
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            raise TypeError(f"{name}: its __cuda_array_interface__ is none: {error}") from None
         if write and read_only:
             raise InvalidArgument(f"{name}: the array is read-only")
-        shape, strides = interface["shape"], interface.get("strides")
-        size = int(interface["typestr"][2:])
-        for k in reversed(range(len(shape))):
-            if strides is not None and shape[k] != 1 and strides[k] != size:
-                raise InvalidArgument(f"{name}: the array is not contiguous: copy it first")
-            size *= shape[k]
-        producer = interface.get("stream")
+        if not is_contiguous:
+            raise InvalidArgument(f"{name}: the array is not contiguous: copy it first")
+        if interface.get("mask") is not None:
+            raise InvalidArgument(f"{name}: the array has a mask: pass its data")
         # 1 is the default stream, as 0 is here.
         if producer is not None and producer != self.stream and (producer, self.stream) != (1, 0):
-            self.waits.append(int(producer) if producer != 1 else 0)
-        return _Part(int(address), 0, size, self.device, array)
+            self.waits.append(_handle(producer) if producer != 1 else 0)
+        return _Part(address, 0, size, _device_of(array, name), array)
 
     def place(self) -> tuple[str, int]:
         return self.device, self.stream
@@ -203,12 +248,22 @@ class _Call:
         return tuple(self.keep) if self.keep else None
 
 
+def _is_opencl(array: Any) -> bool:
+    return hasattr(array, "base_data") or (hasattr(array, "int_ptr") and hasattr(array, "size"))
+
+
 def _device_of(array: Any, name: str = "data") -> str:
     """The device of an array, as paraes calls it."""
-    if hasattr(getattr(array, "base_data", array), "int_ptr"):
+    if _is_opencl(array):
         return "opencl"
     if hasattr(array, "__dlpack_device__"):
-        kind, index = array.__dlpack_device__()
+        found = array.__dlpack_device__()
+        try:
+            kind, index = (int(number) for number in found)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{name}: its __dlpack_device__ returned {found!r}, and not two numbers"
+            ) from None
         runtime = _RUNTIMES.get(int(kind))
         if runtime is not None:
             return f"{runtime}:{int(index)}"
@@ -220,10 +275,10 @@ def _device_of(array: Any, name: str = "data") -> str:
         raise InvalidArgument(f"{name}: paraes does not know the array's device (DLPack: {kind})")
     if hasattr(array, "__cuda_array_interface__"):
         device = getattr(array, "device", None)
-        index = getattr(device, "id", device)
+        number = getattr(device, "id", device)
         if _library(array) == "numba":
-            index = sys.modules["numba.cuda"].get_current_device().id
-        return f"cuda:{index}" if isinstance(index, int) else "cuda:0"
+            number = sys.modules["numba.cuda"].get_current_device().id
+        return f"cuda:{number}" if isinstance(number, int) else "cuda:0"
     raise TypeError(_NOT_AN_ARRAY.format(name=name, type=type(array).__name__))
 
 
@@ -250,18 +305,15 @@ def _empty(like: Any, size: int, call: _Call) -> Any:
         # JAX takes over the memory of the others, and waits for their stream.
         if call.given:
             raise InvalidArgument("stream: JAX chooses that of its results; use encrypt_into()")
-        for name in ("cupy", "torch"):
-            try:
-                maker: Any = importlib.import_module(name)
-            except ImportError:
-                continue
-            if name == "torch":
-                return maker.empty(size, dtype=maker.uint8, device=f"cuda:{index}")
-            with maker.cuda.Device(index):
-                return maker.empty(size, dtype="uint8")
-        raise InvalidArgument(
-            "data: for results in JAX, CuPy or torch must be installed; or pass an array as `out`"
-        )
+        maker = _jax_maker()
+        if maker is None:
+            raise InvalidArgument(
+                "data: for results in JAX, CuPy or torch must be installed; or pass `out`"
+            )
+        if maker.__name__ == "torch":
+            return maker.empty(size, dtype=maker.uint8, device=f"cuda:{index}")
+        with maker.cuda.Device(index):
+            return maker.empty(size, dtype="uint8")
     raise TypeError(
         f"data: paraes cannot make arrays of {library!r}: make one, and pass it as `out` to "
         "encrypt_into() or decrypt_into()"
@@ -300,7 +352,14 @@ class _Cipher:
     def __init__(
         self, key: Buffer, *, kernel: str = "auto", allow_leaky: bool = False, unit_size: int = 0
     ) -> None:
-        self._native = _native.GpuCiphers(self._MODE, key, unit_size, kernel, allow_leaky)
+        try:
+            if not isinstance(kernel, str):
+                raise TypeError(f"kernel: a str is required, not {type(kernel).__name__!r}")
+            self._native = _native.GpuCiphers(
+                self._MODE, key, unit_size, kernel, bool(allow_leaky)
+            )
+        finally:
+            del key  # tracebacks show no secrets
 
     def _into(self, encrypts: bool, nonce: Any, data: Any, aad: Any, out: Any, tag: Any,
               stream: Any) -> Any:
@@ -322,8 +381,9 @@ class _Cipher:
 
     def _text(self, call: _Call, encrypts: bool, nonce: Any, data: Any, aad: Any, out: Any,
               tag: Any) -> tuple[object, ...]:
-        given = call.part(data, "data")
-        result = given if out is data else call.part(out, "out", write=True)
+        in_place = out is data
+        given = call.part(data, "out" if in_place else "data", write=in_place)
+        result = given if in_place else call.part(out, "out", write=True)
         if not self._TAG:
             if result.size != given.size:
                 raise InvalidArgument(
@@ -438,7 +498,10 @@ class XTS(_Cipher):
 
     def __init__(self, key: Buffer, unit_size: int = 0, *, kernel: str = "auto",
                  allow_leaky: bool = False) -> None:
-        super().__init__(key, kernel=kernel, allow_leaky=allow_leaky, unit_size=unit_size)
+        try:
+            super().__init__(key, kernel=kernel, allow_leaky=allow_leaky, unit_size=unit_size)
+        finally:
+            del key
 
     def encrypt(self, tweak: Any, data: Any, *, stream: Any = None) -> Any:
         """Return a new array with the ciphertext; lists for lists."""
@@ -525,15 +588,17 @@ class Segments:
     @classmethod
     def open(cls, header: Buffer, **options: Unpack[OpenOptions]) -> Segments:
         """The message with this header, which anything may follow. options: see OpenOptions."""
-        return cls._made(header, dict(options))
+        if header is None:
+            raise TypeError("header: a bytes-like object is required, not 'NoneType'")
+        return cls._made(header, options)
 
     @classmethod
     def new(cls, **options: Unpack[SealOptions]) -> Segments:
         """A new message. Write its `header` in front of segment 0. options: see SealOptions."""
-        return cls._made(None, dict(options))
+        return cls._made(None, options)
 
     @classmethod
-    def _made(cls, header: Buffer | None, options: dict[str, Any]) -> Segments:
+    def _made(cls, header: Buffer | None, options: Any) -> Segments:
         try:
             return cls(_native.GpuSegments(header, options))
         finally:
@@ -563,7 +628,8 @@ class Segments:
     def seal_segments(self, first: int, plain: Any, sealed: Any, *, last: bool = True,
                       stream: Any = None) -> GpuWork:
         """Seal whole segments from number `first` on. last: the message ends with the last of them,
-        which may be shorter. sealed has 16 bytes more for each."""
+        which may be shorter. sealed has 16 bytes more for each. Never seal a segment of a message
+        twice with other bytes: both would have the same nonce."""
         call = _Call(plain, stream)
         places = (call.part(plain, "plain").all, call.part(sealed, "sealed", write=True).all)
         work: GpuWork = self._on_device(True, first, last, places, call)
@@ -582,5 +648,5 @@ class Segments:
     def _on_device(self, seals: bool, first: int, last: bool,
                    places: tuple[tuple[int, int, int], tuple[int, int, int]], call: _Call) -> Any:
         return self._native.call(
-            seals, first, last, *places, *call.place(), call.waits, call.kept()
+            seals, first, bool(last), *places, *call.place(), call.waits, call.kept()
         )

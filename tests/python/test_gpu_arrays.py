@@ -214,6 +214,78 @@ def test_sizes_and_types_are_checked(opencl):
         paraes.gpu.XTS(bytes(16))
 
 
+def test_nonces_are_not_forgotten(opencl):
+    data = placed(opencl, text(32), 1)
+    modes_of = {"GCM": paraes.gpu.AESGCM, "CTR": paraes.gpu.CTR, "XTS": paraes.gpu.XTS}
+    for make in modes_of.values():
+        with pytest.raises(TypeError, match="a bytes-like object is required, not 'NoneType'"):
+            make(KEY, kernel=KERNEL).encrypt(None, data)
+    with pytest.raises(TypeError, match="nonce: a bytes-like object is required"):
+        paraes.gpu.AESGCM(KEY, kernel=KERNEL).encrypt([NONCE, None], [data, data])
+    with pytest.raises(TypeError, match="header: a bytes-like object is required"):
+        paraes.gpu.Segments.open(None, key=KEY)
+
+
+def test_empty_arrays_are_messages(opencl):
+    cipher = paraes.gpu.AESGCM(KEY, kernel=KERNEL)
+    empty = device_arrays.ClArray(opencl.buffer(b"x"), 0, 0)
+    empty.base_data = None  # as pyopencl makes them
+    sealed = cipher.encrypt(NONCE, empty, b"aad")
+    assert sealed.read() == AESGCM(KEY).encrypt(NONCE, b"", b"aad")
+    cipher.decrypt_into(NONCE, sealed, b"aad", empty).verify()
+
+
+def test_tracebacks_show_no_key():
+    def frames_with_the_key(call):
+        try:
+            call()
+        except Exception as error:
+            found, frame = [], error.__traceback__.tb_next
+            while frame is not None:
+                code = frame.tb_frame.f_code
+                values = frame.tb_frame.f_locals.values() if code.co_name != "<lambda>" else ()
+                found += [code.co_name for value in values if "secret" in repr(value)]
+                frame = frame.tb_next
+            return found
+        raise AssertionError("no error")
+
+    key = b"secret" * 5
+    gpu = paraes.gpu
+    assert frames_with_the_key(lambda: gpu.AESGCM(key)) == []
+    assert frames_with_the_key(lambda: gpu.XTS(key)) == []
+    assert frames_with_the_key(lambda: gpu.AESGCM(key, kernel=5)) == []
+    assert frames_with_the_key(lambda: gpu.Segments.open(b"junk", key=key + b"12")) == []
+    assert frames_with_the_key(lambda: gpu.Segments.new(key=key + b"12", format="zip")) == []
+
+
+def test_wrong_arguments_are_named(opencl):
+    gpu = paraes.gpu
+    data, out = placed(opencl, text(100), 1), placed(opencl, bytes(116), 2)
+    cipher = gpu.AESGCM(KEY, kernel=KERNEL)
+    segments = gpu.Segments.open(paraes.seal(b"text", key=KEY), key=KEY, kernel=KERNEL)
+
+    def into(stream):
+        cipher.encrypt_into(NONCE, data, None, out, stream=stream)
+
+    wrong_offset = device_arrays.ClArray(opencl.buffer(bytes(100)), -4, 50)
+    for call, kind, says in (
+        (lambda: into(-1), ValueError, "stream: -1 is no handle"),
+        (lambda: into(1 << 64), ValueError, "is no handle of a stream"),
+        (lambda: into(type("S", (), {"__cuda_stream__": 5})()), TypeError, "stream: a stream of"),
+        (lambda: cipher.encrypt(NONCE, wrong_offset), ValueError, "data: an array cannot have"),
+        (lambda: gpu.AESGCM(KEY, kernel="nosuch"), ValueError, "no GPU kernel 'nosuch'"),
+        (lambda: gpu.AESGCM(KEY, kernel=5), TypeError, "kernel: a str is required"),
+        (lambda: gpu.AESGCM(None), TypeError, "key: a bytes-like object is required"),
+        (lambda: gpu.XTS(bytes(range(32)), 17), ValueError, "unit_size: on a GPU, units are whole"),
+        (lambda: segments.plain_offset(None), TypeError, "segment: it is an int"),
+        (lambda: segments.plain_offset(1 << 63), ValueError, "segment: a message has at most"),
+        (lambda: segments.open_segments(1 << 60, data, out), ValueError, "first: a message has"),
+        (lambda: gpu.Segments.new(key=KEY, device="cuda"), ValueError, "the arrays of a call say"),
+    ):
+        with pytest.raises(kind, match=says):
+            call()
+
+
 # ---- With the stand-in for CUDA's driver
 
 
@@ -356,6 +428,20 @@ def test_refusals(fake):
         print(into(on(cupy, 100, device=(8, 0)), out))
         print(into(on(cupy, 100, shape=(10, 10), strides=(20, 1)), out))
         print(into(on(cupy, 100, shape=(10, 10), strides=(1, 10)), out))
+        def capsule(value):
+            array = on(cupy, 100)
+            array.__class__ = type("Odd", (cupy.array,), {"__dlpack__": lambda *_, **__: value})
+            return array
+        print(into(capsule(None), out))
+        print(into(capsule(good.__dlpack__()), out))
+        print(into(on(cupy, 100, shape=(1 << 60, 16)), out))
+        print(refusal(lambda: paraes.gpu.CTR(bytes(16), kernel="reference").encrypt_into(
+            bytes(16), in_place := on(jax, 32), in_place)))
+        class Other(Interface): device = 1
+        print(into(good, Other(cuda.allocate(116), 116)))
+        masked = Interface(cuda.allocate(100), 100)
+        masked.__cuda_array_interface__["mask"] = good
+        print(into(masked, out))
         # Strides of lengths of 1 mean nothing; four bytes each.
         print(into(on(cupy, 100, shape=(1, 25), strides=(7, 1), bits=32), out))
         os.environ["PARAES_FAKE_CUDA"] = "kernels:1,captured:1"
@@ -367,24 +453,32 @@ def test_refusals(fake):
     assert "does not know the array's device (DLPack: 8)" in says[3]
     assert "data: the array is not contiguous: copy it first" in says[4]
     assert "data: the array is not contiguous" in says[5]
-    assert says[6] == "no error"
-    assert "the stream is being captured" in says[7]
+    assert says[6] == "TypeError: data: its __dlpack__ returned no capsule"
+    assert says[7] == "no error", "a capsule can be taken once"
+    assert "data: an array cannot have this shape" in says[8]
+    assert says[9].startswith("TypeError: out: JAX's arrays are immutable")
+    assert "out: the array is on cuda:1" in says[10]
+    assert "data: the array has a mask" in says[11]
+    assert says[12] == "no error"
+    assert "the stream is being captured" in says[13]
 
 
 def test_a_forked_process_refuses(fake):
-    assert "start processes with" in fake("""
+    says = fake("""
         data, out = on(cupy, 100), on(cupy, 116)
-        cipher.encrypt_into(nonce, data, None, out)
+        verdict = cipher.decrypt_into(nonce, out, None, data)
         sys.stdout.flush()
         child = os.fork()
         if child == 0:
             print(refusal(lambda: cipher.encrypt_into(nonce, data, None, out)))
             print(refusal(lambda: paraes.gpu.CTR(bytes(16)).encrypt_into(bytes(16), data, data)))
+            print(refusal(verdict.verify), refusal(verdict.ready))
             del cipher
             sys.stdout.flush()
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
     """)
+    assert says.count("start processes with") == 4, says
 
 
 def test_calls_wait_for_nothing_after_the_first(fake):
