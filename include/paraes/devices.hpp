@@ -139,8 +139,9 @@ PARAES_EXPORT std::vector<std::string> prepare_programs(std::string_view kernel,
 //              their buffer.
 //   errors     InvalidArgument if an argument breaks a rule: nothing was enqueued, and the message
 //              names the clause where the rule is a standard's. DeviceError if the device fails,
-//              OutOfMemory if it lacks memory for message descriptions and tweaks: the output is
-//              then unspecified, but never holds plaintext that has not been authenticated.
+//              OutOfMemory if it lacks memory for message descriptions and tweaks: the call has
+//              then waited for what it had enqueued, and the output is unspecified, but never holds
+//              plaintext that has not been authenticated.
 //              Constructors also throw UnknownKernel and Unavailable. Nothing can check that
 //              buffers are as large as they say: work beyond the memory ends the context.
 //   threads    one caller at a time for one object;
@@ -276,7 +277,7 @@ class PARAES_EXPORT DeviceEcb final : public DeviceCipher {
 
 // CBC decryption (SP 800-38A section 6.2), without padding: each message is a whole number of
 // blocks. Encryption is serial, and belongs on the CPU (Cbc). Decryption in place takes 16 MiB more
-// of the device.
+// of the device for each of the streams in use at once.
 class PARAES_EXPORT DeviceCbc final : public DeviceCipher {
  public:
   DeviceCbc(const DeviceStream& stream, std::span<const std::uint8_t> key,
@@ -307,7 +308,7 @@ class PARAES_EXPORT DeviceCtr final : public DeviceCipher {
 // `unit_bytes` bytes, a multiple of 16 up to 2^24, or one unit if that is 0. The last unit may be
 // shorter, but is whole blocks too: ciphertext stealing is left to the CPU (Xts). All messages have
 // the same key. Tweaks take more of the device: 16 bytes for each unit of the longest message so
-// far, and 16 for each 512 bytes that a unit has or begins.
+// far, and 16 for each 512 bytes that a unit has or begins, for each of the streams in use at once.
 class PARAES_EXPORT DeviceXts final : public DeviceCipher {
  public:
   DeviceXts(const DeviceStream& stream, std::span<const std::uint8_t> key, std::size_t unit_bytes,

@@ -106,9 +106,29 @@ void wait_until(const Ready& ready) {
   }
 }
 
+// Leaves an object of a driver as it is, in a process where that did not survive a fork.
+template <class T>
+void abandon(T& object) {
+  static_cast<void>(new T(std::move(object)));  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+[[nodiscard]] bool is_usable(const DeviceUse& use) noexcept {
+  try {
+    use.check();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 class GpuWork {
  public:
   GpuWork(DeviceWork work, const DeviceUse& use) : work_(std::move(work)), use_(use) {}
+  GpuWork(GpuWork&&) = default;
+  GpuWork& operator=(GpuWork&&) = delete;
+  ~GpuWork() {
+    if (!is_usable(use_)) abandon(work_);
+  }
   [[nodiscard]] bool ready() const {
     use_.check();
     return work_.ready();
@@ -129,6 +149,11 @@ class GpuVerdict {
 
   GpuVerdict(DeviceVerdict verdict, Check check, const DeviceUse& use)
       : verdict_(std::move(verdict)), check_(std::move(check)), use_(use) {}
+  GpuVerdict(GpuVerdict&&) = default;
+  GpuVerdict& operator=(GpuVerdict&&) = delete;
+  ~GpuVerdict() {
+    if (!is_usable(use_)) abandon(verdict_);
+  }
 
   [[nodiscard]] bool ready() const {
     use_.check();
@@ -248,13 +273,10 @@ class GpuCiphers {
     key_ = SecretBytes(key.bytes());
   }
   ~GpuCiphers() {
-    if (use_) {
-      try {
-        use_->check();
-      } catch (const Error&) {
-        static_cast<void>(ciphers_.release());  // of a driver that did not survive a fork
-        return;
-      }
+    if (use_ && !is_usable(*use_)) {
+      static_cast<void>(ciphers_.release());
+      abandon(kept_);
+      return;
     }
     turns_.destroy(ciphers_);
   }
@@ -271,7 +293,6 @@ class GpuCiphers {
     list.reserve(nb::len(texts));
     for (const nb::handle text : texts) list.push_back(text_of(text, associated));
     const Turns::Turn turn = turns_.take();
-    kept_.let_go();
     std::optional<DeviceWork> work;
     std::optional<DeviceVerdict> verdict;
     {
@@ -288,6 +309,7 @@ class GpuCiphers {
         work = crypt(cipher, encrypts, list, place.stream);
       }
     }
+    kept_.let_go();  // not before: to ask a driver would end a capture of the stream
     if (verdict) {
       kept_.add(*verdict, std::move(keep));
       return nb::cast(GpuVerdict(std::move(*verdict), check_tags, place.use));
@@ -360,13 +382,10 @@ class GpuSegments {
   GpuSegments(nb::handle header, const Options& given)
       : GpuSegments(header, Call(given, header.is_none() ? Role::seal : Role::open, "Segments")) {}
   ~GpuSegments() {
-    if (use_) {
-      try {
-        use_->check();
-      } catch (const Error&) {
-        static_cast<void>(segments_.release());
-        return;
-      }
+    if (use_ && !is_usable(*use_)) {
+      static_cast<void>(segments_.release());
+      abandon(kept_);
+      return;
     }
     turns_.destroy(segments_);
   }
@@ -392,7 +411,6 @@ class GpuSegments {
     const DeviceBuffer text = buffer_of(plain);
     const DeviceBuffer sealed_text = buffer_of(sealed);
     const Turns::Turn turn = turns_.take();
-    kept_.let_go();
     std::optional<DeviceWork> work;
     std::optional<DeviceVerdict> verdict;
     {
@@ -407,6 +425,7 @@ class GpuSegments {
         verdict = segments.open(first, ends, sealed_text, text, place.stream);
       }
     }
+    kept_.let_go();
     if (work) {
       kept_.add(*work, std::move(keep));
       return nb::cast(GpuWork(std::move(*work), place.use));

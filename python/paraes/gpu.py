@@ -18,7 +18,8 @@ arrays of pyopencl. Results that are made are arrays of bytes, of the library of
   somebody calls that or not.
 - Lists: for one call with many messages, pass lists of arrays, and a nonce, and a tag, for each.
 - Arrays are kept until a later call, or the end of the object, finds that the device no longer
-  needs them. torch's tensors are not kept: torch knows of the stream (record_stream). For OpenCL an
+  needs them. torch's tensors on torch's current stream are not: torch orders their memory. An array
+  with __cuda_array_interface__ alone that names no device is taken to be on cuda:0. For OpenCL an
   object also keeps the queues that it has worked on, and their contexts.
 - Arrays of one call must not overlap, unless `out` is `data`. Sub-buffers of OpenCL count as memory
   of their own, so that this cannot be checked for them: do not mix them with their buffer.
@@ -32,6 +33,7 @@ One object may be used by any number of threads, whose calls take turns.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,6 +56,7 @@ _TAG_BYTES = 16
 _RUNTIMES = {2: "cuda", 13: "cuda", 10: "hip"}
 _DLPACK_CPU = (1, 3, 11)
 _JAX = ("jax", "jaxlib")
+_LIBRARIES = ("torch", "cupy", *_JAX, "numba", "pyopencl")
 _NOT_AN_ARRAY = (
     "{name}: an array in the memory of a GPU is required (DLPack, __cuda_array_interface__, or a "
     "buffer of pyopencl), not {type!r}"
@@ -71,8 +74,20 @@ def _jax_maker() -> Any:
 
 
 def _library(array: object) -> str:
-    """The package that the type of an array is from."""
-    return type(array).__module__.partition(".")[0]
+    """The package that the type of an array is from, or that it is derived from."""
+    packages = [base.__module__.partition(".")[0] for base in type(array).__mro__]
+    return next((package for package in packages if package in _LIBRARIES), packages[0])
+
+
+def _guard(library: str, device: str) -> Any:
+    """Makes the array's device the current one, which torch and CuPy take events of."""
+    module: Any = sys.modules.get(library)
+    if not device.startswith(("cuda", "hip")) or module is None:
+        return contextlib.nullcontext()
+    index = int(device.partition(":")[2])
+    if library == "torch":
+        return module.cuda.device(index)
+    return module.cuda.Device(index) if library == "cupy" else contextlib.nullcontext()
 
 
 class _Part(NamedTuple):
@@ -160,6 +175,11 @@ class _Call:
 
     def part(self, array: Any, name: str, *, write: bool = False) -> _Part:
         """The memory of an array, in order on the stream of the call."""
+        where = _device_of(array, name)
+        if where != self.device:
+            raise InvalidArgument(
+                f"{name}: the array is on {where}, and others of this call on {self.device}"
+            )
         if self.device == "opencl":
             found = self._of_opencl(array, name)
         else:
@@ -170,14 +190,13 @@ class _Call:
         ):
             raise InvalidArgument(f"{name}: an array cannot have this address and this size")
         if found is None or found.device != self.device:
-            where = _device_of(array, name) if found is None else found.device
-            raise InvalidArgument(
-                f"{name}: the array is on {where}, and others of this call on {self.device}"
-            )
+            raise InvalidArgument(f"{name}: the array is not on the device that it names")
         if _library(array) != "torch":
             self.keep.append(found.owner)
-        elif self.given:
+        elif self.stream != _current_stream(array, self.device):
+            # It may also be memory of another library, whose use torch does not know.
             _record_stream(array, self.stream, self.device)
+            self.keep.append(found.owner)
         return found
 
     def _of_opencl(self, array: Any, name: str) -> _Part | None:
@@ -190,6 +209,9 @@ class _Call:
         if array.base_data is None:  # empty
             return _Part(0, 0, 0, "opencl", array)
         memory = int(array.base_data.int_ptr)
+        queue = getattr(array, "queue", None)
+        if queue is not None and _handle(queue) != self.stream:
+            self.waits.append(_handle(queue))
         return _Part(memory, int(array.offset), int(array.nbytes), "opencl", array)
 
     def _of_driver(self, array: Any, name: str, write: bool) -> _Part | None:
@@ -208,7 +230,8 @@ class _Call:
         source = array.detach() if _library(array) == "torch" else array
         # 0 would be ambiguous in CUDA, where 1 is the default stream; in HIP that is 0.
         handle = self.stream or (1 if self.device.startswith("cuda") else 0)
-        capsule = source.__dlpack__(stream=handle)
+        with _guard(_library(array), self.device):
+            capsule = source.__dlpack__(stream=handle)
         kind, index, address, size, owner = _native.parse_dlpack(capsule, name)
         device = f"{_RUNTIMES[kind]}:{index}" if kind in _RUNTIMES else "the CPU"
         return _Part(address, 0, size, device, (array, owner))
@@ -325,7 +348,8 @@ def _given_back(like: Any, out: Any) -> Any:
     if isinstance(like, (list, tuple)):
         return [_given_back(*pair) for pair in zip(like, out, strict=True)]
     if _library(like) in _JAX:
-        return importlib.import_module("jax.dlpack").from_dlpack(out)
+        with _guard(_library(out), _device_of(out)):
+            return importlib.import_module("jax.dlpack").from_dlpack(out)
     return out
 
 

@@ -29,7 +29,7 @@ std::unique_ptr<DeviceCipherImpl> open_keys(const DeviceStream& stream,
   const gpu::GpuKernel& kernel = detail::select_gpu_kernel(options.kernel, options.allow_leaky);
   std::shared_ptr<gpu::DeviceContext> context = gpu::open_context_of(stream, kernel);
   // To find faults of the stream now.
-  static_cast<void>(context->device().borrow_queue(stream.handle));
+  static_cast<void>(gpu::borrow(context->device(), stream.handle));
   if (options.any_address) {
     static_cast<void>(context->program({.many_keys = keys.size() > 1, .any_address = true}));
   }

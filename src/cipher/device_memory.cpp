@@ -120,10 +120,12 @@ void DeviceCipherImpl::wait_for(const DeviceStream& other, const DeviceStream& s
   void* const from = handle_of(other);
   void* const to = handle_of(stream);
   gpu::Device& device = context_->device();
-  const std::unique_ptr<gpu::Queue> earlier = device.borrow_queue(from);
+  // Before anything is enqueued.
+  const std::unique_ptr<gpu::Queue> earlier = gpu::borrow(device, from);
+  const std::unique_ptr<gpu::Queue> later = gpu::borrow(device, to);
   const std::unique_ptr<gpu::Mark> mark = earlier->mark();
   earlier->flush();
-  device.borrow_queue(to)->wait_for(*mark);
+  later->wait_for(*mark);
 }
 
 template <class Work>

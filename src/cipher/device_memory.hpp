@@ -93,8 +93,11 @@ class DeviceCipherImpl {
    public:
     Call(std::shared_ptr<gpu::DeviceContext> context, gpu::CallerQueue& queue) noexcept
         : context_(std::move(context)), queue_(&queue) {}
+    // After a failure, waits for what was enqueued: nobody else would know when it ends.
     ~Call() {
-      if (queue_ != nullptr) queue_->end();
+      if (queue_ == nullptr) return;
+      queue_->end();
+      queue_->queue().try_finish();
     }
     [[nodiscard]] gpu::CallerQueue& queue() const noexcept { return *queue_; }
     // Ends it now.

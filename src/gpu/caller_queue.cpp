@@ -34,28 +34,19 @@ CallerQueue::~CallerQueue() {
   }
 }
 
-void CallerQueue::begin(void* handle) {
-  if (!was_on(handle)) {
-    std::unique_ptr<Queue> other = context_.device().borrow_queue(handle);
-    queue_.route(own_);
-    caller_ = std::move(other);
-    handle_ = handle;
-  }
-  if (caller_->is_captured()) {
-    throw InvalidArgument(
-        "the stream is being captured: a graph would run the work again, with the same nonces and "
-        "counters");
-  }
+void CallerQueue::begin(std::unique_ptr<Queue> caller, void* handle) {
   // Also for the same handle, which may be that of a newer queue.
-  if (last_) caller_->wait_for(*last_);
-  queue_.route(*caller_);
+  if (last_) caller->wait_for(*last_);
+  queue_.route(*caller);
+  caller_ = std::move(caller);
+  handle_ = handle;
 }
 
 std::shared_ptr<const Mark> CallerQueue::end() noexcept {
   try {
     last_ = queue_.mark();
     queue_.flush();
-  } catch (const Error&) {
+  } catch (...) {  // also for lack of memory
     queue_.try_finish();
     last_.reset();
   }
@@ -126,9 +117,21 @@ CallerQueue& CallerQueues::choose(void* handle) {
 }
 
 CallerQueue& CallerQueues::begin(void* handle) {
+  // First, because what choose() asks and allocates would end a capture.
+  std::unique_ptr<Queue> caller = borrow(context_->device(), handle);
   CallerQueue& queue = choose(handle);
-  queue.begin(handle);
+  queue.begin(std::move(caller), handle);
   queue.set_turn(++turns_);
+  return queue;
+}
+
+std::unique_ptr<Queue> borrow(Device& device, void* handle) {
+  std::unique_ptr<Queue> queue = device.borrow_queue(handle);
+  if (queue->is_captured()) {
+    throw InvalidArgument(
+        "the stream is being captured: a graph would run the work again, with the same nonces and "
+        "counters");
+  }
   return queue;
 }
 

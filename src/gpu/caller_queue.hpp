@@ -61,9 +61,8 @@ class CallerQueue : NonCopyable {
   CallerQueue(DeviceContext& context, Queue& own, const SharedByQueues& shared);
   ~CallerQueue();
 
-  // Begins a call on the caller's queue with this handle. Throws InvalidArgument as
-  // Device::borrow_queue(), and if the queue is being captured.
-  void begin(void* handle);
+  // Begins a call on a queue of the caller's, which has this handle.
+  void begin(std::unique_ptr<Queue> caller, void* handle);
   // Ends it, also after a failure: what it has enqueued then is unspecified. Returns the end of its
   // work; nullptr if that has been waited for, or the device is lost.
   std::shared_ptr<const Mark> end() noexcept;
@@ -122,7 +121,7 @@ class CallerQueues : NonCopyable {
 
   // Begins a call on the queue with this handle, in memory of an earlier call on that queue, or of
   // one that has ended; else in new memory. If there are calls on most_queues queues, the device
-  // delays this one until the earliest of them has ended. Throws as CallerQueue::begin().
+  // delays this one until the earliest of them has ended. Throws as borrow().
   [[nodiscard]] CallerQueue& begin(void* handle);
   static constexpr std::size_t most_queues = 8;
 
@@ -143,6 +142,10 @@ class CallerQueues : NonCopyable {
   std::unique_ptr<CallerQueue> on_own_;
   std::uint64_t turns_ = 0;
 };
+
+// A queue of the caller's, which is not being captured: a graph would run work again, with the same
+// nonces. Throws InvalidArgument as Device::borrow_queue(), and for one that is.
+[[nodiscard]] std::unique_ptr<Queue> borrow(Device& device, void* handle);
 
 // A device with the program of `kernel`, without streams of its own. `names` has one device.
 // Throws Unavailable, DeviceError, and what variant_for and load_program throw.

@@ -19,15 +19,23 @@ bool PinnedPool::has_passed(const Mark& mark) noexcept {
   }
 }
 
-// Asks for one mark that has not passed at most: later ones have seldom passed then.
+// Asks for some marks that have not passed, at most: later ones of the same queue have not either,
+// but those of other queues may have.
 void PinnedPool::reclaim() noexcept {
-  while (!used_.empty() && has_passed(*used_.front().mark)) {
+  constexpr int most_pending = 8;
+  int pending = 0;
+  for (auto one = used_.begin(); one != used_.end() && pending < most_pending;) {
+    if (!has_passed(*one->mark)) {
+      ++pending;
+      ++one;
+      continue;
+    }
     try {
-      free_.push_back(std::move(used_.front().memory));
+      free_.push_back(std::move(one->memory));
     } catch (const std::bad_alloc&) {
       return;
     }
-    used_.pop_front();
+    one = used_.erase(one);
   }
 }
 

@@ -210,6 +210,7 @@ def library(name, cuda, current=0):
         module.uint8 = "uint8"
         module.empty = lambda size, dtype, device: made(cuda.allocate(size), size)
         module.cuda = types.SimpleNamespace(
+            device=lambda index: contextlib.nullcontext(),
             current_stream=lambda device: types.SimpleNamespace(cuda_stream=module.current),
             ExternalStream=lambda handle, device: types.SimpleNamespace(cuda_stream=handle))
     elif name == "cupy":

@@ -350,6 +350,15 @@ def test_streams_are_the_current_ones_of_the_library(fake):
             cipher.encrypt_into(nonce, data, None, sealed, stream=other)
             assert data.asked[-1] == other == sealed.asked[-1]
         assert [stream for _, stream in torch.recorded] == [other, other]
+        # A class that is derived from torch's, and a tensor on a stream of another library.
+        derived = type("Derived", (torch.array,), {"__module__": "somewhere"})
+        data = derived(cuda.allocate(100), 100)
+        assert type(cipher.encrypt(nonce, data)) is torch.array
+        assert set(data.asked) == {torch.current}
+        torch.recorded.clear()
+        out = on(torch, 116)
+        cipher.encrypt_into(nonce, on(cupy, 100), None, out)
+        assert torch.recorded == [(out, cupy.current)]
         class Stream: __cuda_stream__ = (0, other)
         for stream in (Stream(), type("Torch", (), {"cuda_stream": other})()):
             data = on(cupy, 100)
@@ -449,7 +458,7 @@ def test_refusals(fake):
     """).splitlines()
     assert "InvalidArgument: data: the array is in the memory of the CPU" in says[0]
     assert "out: the array is on cuda:1, and others of this call on cuda:0" in says[1]
-    assert "out: the array is on the CPU" in says[2]
+    assert "out: the array is in the memory of the CPU" in says[2]
     assert "does not know the array's device (DLPack: 8)" in says[3]
     assert "data: the array is not contiguous: copy it first" in says[4]
     assert "data: the array is not contiguous" in says[5]

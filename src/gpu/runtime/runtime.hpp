@@ -4,8 +4,8 @@
 // Errors: every failing call throws. Unavailable: a library, a device or a symbol is missing, and
 // the message says what to install. DeviceError: a call failed, and the message contains the call,
 // the runtime's name of the code, and its number. Threads: several threads may use a Device at
-// once, but only one at a time a Queue and its Marks. Lifetime: all objects that a Device returned
-// must be destroyed before it.
+// once, and ask Marks whether they have passed, but only one at a time a Queue. Lifetime: all
+// objects that a Device returned must be destroyed before it.
 #pragma once
 
 #include <cstddef>
