@@ -77,9 +77,9 @@ PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const para
   PARAES_BARRIER();
   for (paraes_u32 n = lane; n < 128; n += 32) {
     const paraes_u64 from = block - lane + n / 4;
-    row[n] = from < blocks ? load_text_word(text + 16 * from + n % 4 * 4,
-                                            from + 1 == blocks && n % 4 == 3)
-                           : 0;
+    row[n] = from < blocks
+                 ? load_text_word(text + 16 * from + n % 4 * 4, from + 1 == blocks && n % 4 == 3)
+                 : 0;
   }
   PARAES_BARRIER();
   paraes_block b;

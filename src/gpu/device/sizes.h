@@ -19,8 +19,8 @@
 //   PARAES_HASH_TERMS              products that are reduced at once: see ghash_sums.cl
 //   PARAES_KEYS_IN_MEMORY          1: `keys` holds the keys of the messages; 0, only on CUDA: all
 //                                  messages use the argument `single`
-//   PARAES_ANY_ADDRESS             1: texts may begin at any byte, see texts.h; else at multiples of
-//                                  16
+//   PARAES_ANY_ADDRESS             1: texts may begin at any byte, see texts.h; else they begin
+//                                  at multiples of 16
 //   PARAES_COMPACT                 1 on OpenCL devices that are CPUs, see dialect.h
 //   PARAES_TABLES                  ttable: how many of the four tables are stored, 1, 2 or 4
 //   PARAES_HASH_TENSOR             defined, only on CUDA: see ghash_tensor.cl

@@ -1,7 +1,8 @@
 // Blocks, words and parts of texts. Texts begin at multiples of 16 bytes, or, with
-// PARAES_ANY_ADDRESS=1, anywhere. Then aligned words are loaded and the bytes taken out of them: the
-// first word may have up to three bytes before the text, which lie in the same allocation, because
-// allocations begin at multiples of 4. Nothing behind the text is read: there `is_last` says so.
+// PARAES_ANY_ADDRESS=1, anywhere. Then aligned words are loaded and the bytes taken out of them:
+// the first word may have up to three bytes before the text, which lie in the same allocation,
+// because allocations begin at multiples of 4. Nothing behind the text is read: there `is_last`
+// says so.
 
 // The first n <= 16 bytes of a block; the others are zero.
 PARAES_INLINE paraes_block load_part(PARAES_GLOBAL const paraes_u8* from, paraes_u32 n) {
