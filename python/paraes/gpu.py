@@ -67,9 +67,11 @@ def _jax_maker() -> Any:
     """What makes arrays for JAX, whose own are immutable: CuPy or torch, or None."""
     for name in ("cupy", "torch"):
         try:
-            return importlib.import_module(name)
+            module: Any = importlib.import_module(name)
         except ImportError:
             continue
+        if name != "torch" or module.cuda.is_available():  # torch may be that for CPUs
+            return module
     return None
 
 
@@ -184,12 +186,10 @@ class _Call:
             found = self._of_opencl(array, name)
         else:
             found = self._of_driver(array, name, write)
-        most = 1 << 56
-        if found is not None and not (
-            0 <= found.memory < 1 << 64 and 0 <= found.offset < most and 0 <= found.size < most
-        ):
+        if not (0 <= found.memory < 1 << 64 and min(found.offset, found.size) >= 0
+                and max(found.offset, found.size) < 1 << 56):
             raise InvalidArgument(f"{name}: an array cannot have this address and this size")
-        if found is None or found.device != self.device:
+        if found.device != self.device:
             raise InvalidArgument(f"{name}: the array is not on the device that it names")
         if _library(array) != "torch":
             self.keep.append(found.owner)
@@ -199,9 +199,7 @@ class _Call:
             self.keep.append(found.owner)
         return found
 
-    def _of_opencl(self, array: Any, name: str) -> _Part | None:
-        if not _is_opencl(array):
-            return None
+    def _of_opencl(self, array: Any, name: str) -> _Part:
         if not hasattr(array, "base_data"):
             return _Part(int(array.int_ptr), 0, int(array.size), "opencl", array)
         if getattr(getattr(array, "flags", None), "forc", True) is False:
@@ -214,17 +212,15 @@ class _Call:
             self.waits.append(_handle(queue))
         return _Part(memory, int(array.offset), int(array.nbytes), "opencl", array)
 
-    def _of_driver(self, array: Any, name: str, write: bool) -> _Part | None:
+    def _of_driver(self, array: Any, name: str, write: bool) -> _Part:
         if write and _library(array) in _JAX:
             raise TypeError(
                 f"{name}: JAX's arrays are immutable: let encrypt() or decrypt() make one, or pass "
                 "an array of torch or CuPy"
             )
-        if hasattr(array, "__dlpack__"):
+        if _has_dlpack(array):
             return self._of_dlpack(array, name)
-        if hasattr(array, "__cuda_array_interface__"):
-            return self._of_interface(array, name, write)
-        return None
+        return self._of_interface(array, name, write)
 
     def _of_dlpack(self, array: Any, name: str) -> _Part:
         source = array.detach() if _library(array) == "torch" else array
@@ -271,6 +267,10 @@ class _Call:
         return tuple(self.keep) if self.keep else None
 
 
+def _has_dlpack(array: Any) -> bool:
+    return hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__")
+
+
 def _is_opencl(array: Any) -> bool:
     return hasattr(array, "base_data") or (hasattr(array, "int_ptr") and hasattr(array, "size"))
 
@@ -279,7 +279,7 @@ def _device_of(array: Any, name: str = "data") -> str:
     """The device of an array, as paraes calls it."""
     if _is_opencl(array):
         return "opencl"
-    if hasattr(array, "__dlpack_device__"):
+    if _has_dlpack(array):
         found = array.__dlpack_device__()
         try:
             kind, index = (int(number) for number in found)

@@ -203,6 +203,7 @@ def library(name, cuda, current=0):
     module.array = made
     module.current = current
     module.recorded = []
+    module.available = True
     if name == "torch":
         made.device = "cuda:0"
         made.detach = lambda self: self
@@ -210,6 +211,7 @@ def library(name, cuda, current=0):
         module.uint8 = "uint8"
         module.empty = lambda size, dtype, device: made(cuda.allocate(size), size)
         module.cuda = types.SimpleNamespace(
+            is_available=lambda: module.available,
             device=lambda index: contextlib.nullcontext(),
             current_stream=lambda device: types.SimpleNamespace(cuda_stream=module.current),
             ExternalStream=lambda handle, device: types.SimpleNamespace(cuda_stream=handle))

@@ -379,6 +379,11 @@ def test_results_for_jax_are_made_by_another_library(fake):
         assert says.startswith("TypeError: out: JAX's arrays are immutable"), says
         says = refusal(lambda: cipher.encrypt(nonce, on(jax, 100), stream=cuda.stream()))
         assert "JAX chooses" in says, says
+        sys.modules["cupy"] = None  # as if it were not installed
+        assert cipher.encrypt(nonce, on(jax, 100)).size == 116
+        torch.available = False
+        says = refusal(lambda: cipher.encrypt(nonce, on(jax, 100)))
+        assert "for results in JAX, CuPy or torch must be installed" in says, says
     """)
 
 
