@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "paraes/devices.hpp"
 #include "paraes/export.hpp"
+#include "paraes/io.hpp"
 #include "paraes/messages.hpp"
 
 namespace paraes {
@@ -62,5 +64,41 @@ class PARAES_EXPORT DeviceSegments final {
 // layout and commits are those of the message.
 PARAES_EXPORT void check_segments(const DeviceVerdict& verdict, std::uint64_t first,
                                   const SegmentLayout& layout, bool commits);
+
+// Reads the plaintext of a message into device memory. The sealed segments are read into
+// page-locked memory, copied to the device and opened there, all three at the same time: the host
+// has no plaintext. One caller at a time.
+class PARAES_EXPORT DeviceReader final {
+ public:
+  // source: holds the message from offset 0 on, is read by several threads at once, and must
+  // outlive the object. threads: that read; 0 for as many as available_cores(), up to 8. For each,
+  // the object keeps 8 MiB of page-locked memory and 8 MiB of the device, or two segments if these
+  // are larger. Throws as DeviceSegments does, OutOfMemory, and IntegrityError if no message has
+  // the source's size.
+  DeviceReader(const DeviceStream& stream, const PositionalSource& source,
+               const Message::Parts& message, const DeviceOptions& options = {}, int threads = 0);
+  ~DeviceReader();
+  DeviceReader(DeviceReader&&) noexcept;
+  DeviceReader& operator=(DeviceReader&&) noexcept;
+
+  // Of the plaintext, as the size of the source says. A message that was cut off where a segment
+  // ends is noticed when its last segment is read.
+  [[nodiscard]] std::uint64_t size() const noexcept;
+  [[nodiscard]] std::string_view kernel() const noexcept;
+  [[nodiscard]] std::string device() const;
+  void wait_for(const DeviceStream& other, const DeviceStream& stream = {});
+
+  // Reads out.bytes bytes of the plaintext from byte `offset` on. `out` may begin at any byte. The
+  // work is done when this returns, after earlier work on `stream`. Throws InvalidArgument for a
+  // range beyond the end, and BadSegment, which names the first segment that does not authenticate;
+  // `out` then has zeros in place of such segments, and otherwise authentic plaintext or what it
+  // had before. IoError, DeviceError and OutOfMemory as everywhere; WrongProcess in a child of the
+  // process that made the message.
+  void read(std::uint64_t offset, const DeviceBuffer& out, const DeviceStream& stream = {});
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace paraes

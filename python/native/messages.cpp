@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "paraes/device_segments.hpp"
 #include "paraes/memory.hpp"
+#include "python/native/device_calls.hpp"
 #include "python/native/places.hpp"
 #include "python/native/reader.hpp"
 #include "python/native/secrets.hpp"
@@ -68,7 +71,11 @@ class PlainReader {
         reader_(std::make_unique<Reader>(std::move(source), std::move(message), where.threads,
                                          in_threads)),
         size_(reader_->size()) {}
-  ~PlainReader() { turns_.destroy(reader_); }
+  ~PlainReader() {
+    if (device_use_ && !is_usable(*device_use_)) static_cast<void>(on_devices_.release());
+    turns_.destroy(on_devices_);
+    turns_.destroy(reader_);
+  }
 
   std::size_t readinto(std::uint64_t offset, AnyBuffer object) {
     const Buffer buffer(object, "buffer", Buffer::write);
@@ -83,22 +90,52 @@ class PlainReader {
     }
     return out.take();
   }
+  // out: (memory, offset, bytes), all within the plaintext. Waits.
+  void read_to_device(std::uint64_t offset, nb::tuple out, std::string device, std::uint64_t handle,
+                      const nb::list& waits, std::string kernel) {
+    const Place place(std::move(device), handle, waits);
+    const DeviceOptions options = options_of(std::move(kernel), false);
+    const DeviceBuffer buffer = buffer_of(out);
+    use_.check();
+    if (!device_use_) device_use_ = place.use;
+    device_use_->check();
+    turns_([&] {
+      require_open();
+      if (!on_devices_) on_devices_ = std::make_unique<OnDevices<DeviceReader>>();
+      DeviceReader& reader = on_devices_->get(place.stream, [&] {
+        return std::make_unique<DeviceReader>(place.stream, reader_->source(),
+                                              reader_->message().parts(), options,
+                                              reader_->source_threads());
+      });
+      for (const DeviceStream& other : place.before) reader.wait_for(other, place.stream);
+      reader.read(offset, buffer, place.stream);
+    });
+  }
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   void close() {
-    turns_([&] { reader_.reset(); });
+    if (device_use_ && !is_usable(*device_use_)) static_cast<void>(on_devices_.release());
+    turns_([&] {
+      on_devices_.reset();
+      reader_.reset();
+    });
   }
 
  private:
   std::size_t read_at(std::uint64_t offset, MutableBytes out) {
     return turns_([&] {
-      if (!reader_) throw InvalidArgument("I/O operation on closed file");
+      require_open();
       return reader_->read(offset, out);
     });
+  }
+  void require_open() const {
+    if (!reader_) throw InvalidArgument("I/O operation on closed file");
   }
 
   Turns turns_;
   DeviceUse use_;
   std::unique_ptr<Reader> reader_;
+  std::optional<DeviceUse> device_use_;
+  std::unique_ptr<OnDevices<DeviceReader>> on_devices_;  // they read from reader_'s source
   std::uint64_t size_;
 };
 
@@ -263,6 +300,10 @@ void bind_messages(nb::module_& m) {
   nb::class_<PlainReader>(m, "PlainReader", "A message that can be read at any offset.")
       .def("readinto", &PlainReader::readinto, nb::arg("offset"), nb::arg("buffer"))
       .def("read", &PlainReader::read, nb::arg("offset"), nb::arg("size"))
+      .def("read_to_device", &PlainReader::read_to_device, nb::arg("offset"), nb::arg("out"),
+           nb::arg("device"), nb::arg("stream"), nb::arg("waits"), nb::arg("kernel"),
+           nb::sig("def read_to_device(self, offset: int, out: tuple[int, int, int], device: str, "
+                   "stream: int, waits: list[int], kernel: str) -> None"))
       .def("size", &PlainReader::size)
       .def("close", &PlainReader::close);
   nb::class_<StreamReader>(m, "StreamReader", "A message that is read in order.")

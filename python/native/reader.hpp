@@ -29,6 +29,12 @@ class Reader {
   // Of the plaintext.
   [[nodiscard]] std::uint64_t size() const noexcept { return extent_.plain_bytes; }
 
+  // For other readers of the message, which this object must outlive.
+  [[nodiscard]] const PositionalSource& source() const noexcept { return *source_; }
+  [[nodiscard]] const Message& message() const noexcept { return message_; }
+  // How many threads may read from the source; 0 for as many as there are cores.
+  [[nodiscard]] int source_threads() const noexcept { return in_threads_ ? threads_ : 1; }
+
   // Fills `out` from `offset` on, and returns how many bytes there were: fewer only at the end.
   // Throws as open_segments does; nothing that is not authentic is in `out`.
   std::size_t read(std::uint64_t offset, MutableBytes out);

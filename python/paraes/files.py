@@ -68,7 +68,7 @@ class SealOptions(Where, MessageOptions, total=False):
     scrypt_log2n: int  # cost of a passphrase; 17 is the default
 
 
-class OpenOptions(Where, MessageOptions, total=False):
+class OpenSecret(MessageOptions, total=False):
     """Exactly one of key, key_file, passphrase and identity is needed."""
 
     key: Buffer
@@ -76,6 +76,17 @@ class OpenOptions(Where, MessageOptions, total=False):
     passphrase: str | Buffer
     identity: Path | Iterable[Path]  # files of private keys; needs the program age
     max_scrypt_log2n: int  # the highest cost that is accepted; 22 is the default
+
+
+class OpenOptions(Where, OpenSecret, total=False):
+    """See Where and OpenSecret."""
+
+
+class LoadOptions(OpenSecret, total=False):
+    """What loads arrays to a device that another argument names."""
+
+    threads: int
+    kernel: str
 
 
 class SealFileOptions(SealOptions, total=False):
@@ -306,6 +317,21 @@ class DecryptedReader(_PlaintextFile):
                 break
             done += n
         return done
+
+    def _readinto_device(self, out: tuple[int, int, int], device: str, stream: int,
+                         waits: list[int], kernel: str) -> int:
+        """For paraes.gpu.readinto: `out` is (memory, offset, bytes)."""
+        self._check()
+        if self._plain is None:
+            raise io.UnsupportedOperation("the file cannot seek: read it, and copy to the GPU")
+        memory, begin, size = out
+        with self._turns:
+            size = min(size, max(self._plain.size() - self._offset, 0))
+            if size:
+                self._plain.read_to_device(self._offset, (memory, begin, size), device, stream,
+                                           waits, kernel)
+            self._offset += size
+        return size
 
     def readinto1(self, buffer: Buffer, /) -> int:
         """As readinto, but a file that cannot seek is read no further than 1 MiB at a time."""

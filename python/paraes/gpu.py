@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer, Unpack
 
-    from paraes.files import OpenOptions, SealOptions
+    from paraes.files import DecryptedReader, OpenOptions, SealOptions
 
-__all__ = ["CBC", "CTR", "ECB", "XTS", "AESGCM", "GpuVerdict", "GpuWork", "Segments"]
+__all__ = ["CBC", "CTR", "ECB", "XTS", "AESGCM", "GpuVerdict", "GpuWork", "Segments", "readinto"]
 
 _TAG_BYTES = 16
 # DLPack's numbers of devices, and the runtime that paraes uses for them.
@@ -160,10 +160,10 @@ def _current_stream(array: Any, device: str) -> int:
 class _Call:
     """One call: the device and the stream of its arrays, and what it must wait for."""
 
-    def __init__(self, array: Any, stream: Any) -> None:
+    def __init__(self, array: Any, stream: Any, name: str = "data") -> None:
         self.waits: list[int] = []
         self.keep: list[object] = []
-        self.device = _device_of(array)
+        self.device = _device_of(array, name)
         self.given = stream is not None
         if self.given:
             self.stream = _handle(stream)
@@ -674,3 +674,21 @@ class Segments:
         return self._native.call(
             seals, first, bool(last), *places, *call.place(), call.waits, call.kept()
         )
+
+
+# ---- Files
+
+
+def readinto(reader: DecryptedReader, out: Any, *, stream: Any = None,
+             kernel: str = "auto") -> int:
+    """Read from a reader of paraes.open() into an array on a GPU, from where the reader stands, and
+    return how many bytes there were: fewer than `out` has only at the end.
+
+    The segments are read, copied to the GPU and opened there, all three at the same time, and the
+    host sees no plaintext of them. Waits, and raises IntegrityError if one is not authentic: `out`
+    then has zeros in its place. The reader keeps 8 MiB of page-locked memory, and 8 MiB of the GPU,
+    for each core up to eight, until it is closed.
+    """
+    call = _Call(out, stream, "out")
+    part = call.part(out, "out", write=True)
+    return reader._readinto_device(part.all, *call.place(), call.waits, kernel)

@@ -11,7 +11,9 @@
 #include <span>
 #include <string>
 
+#include "paraes/device_segments.hpp"
 #include "paraes/error.hpp"
+#include "paraes/memory.hpp"
 #include "src/core/locked_memory.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "tests/gpu/expect_has.hpp"
@@ -39,7 +41,8 @@ class Programs {
     const DeviceInfo info = vendor.open()->devices().at(0);
     for (const char* kernel : kernels) {
       const ProgramVariant one = variant_for(find_gpu_kernel(kernel), info);
-      for (const ProgramVariant& variant : {one, for_many_keys(one)}) {
+      for (const ProgramVariant& variant :
+           {one, for_many_keys(one), variant_that(one, {.any_address = true})}) {
         write_program_file(folder_.path(), prepared_name(variant, info.target),
                            pack(Binary(text.begin(), text.end())));
       }
@@ -309,6 +312,30 @@ TEST_P(Overlap, OfCopiesAndKernelsLeavesTheBusiestLittleToWaitFor) {
   EXPECT_GT(few.all, 1.45 * few.busiest);
   const Clock alone = time_of_a_message(fake_, vendor_, 1, usual.launch_bytes);
   EXPECT_GT(alone.all, 2.9 * alone.busiest);
+}
+
+// A file of 64 MiB that is read into device memory: its segments are copied while others are
+// opened.
+TEST_P(Overlap, OfAMessageThatIsReadIntoDeviceMemory) {
+  const Programs programs(vendor_);
+  const support::Buffer key = support::make_key(32, 1);
+  const Message::Parts parts = new_paraes_message(key);
+  constexpr std::size_t size = std::size_t{64} << 20;
+  const support::Buffer sealed(parts.layout.sealed_bytes(size));
+  const MemorySource source(sealed);
+  fake_.reset();
+  Fake::tell("kernels:1,authentic:1,rate:10");
+  const auto device = support::open_callers_device(std::string(vendor_.id) + ":0");
+  {
+    DeviceReader reader(device->make_stream(), source, parts, {.kernel = "reference"}, 1);
+    reader.read(0, device->allocate(size));
+  }
+  Clock clock;
+  fake_.function<void(int, double*, double*)>("paraes_fake_clock")(0, &clock.all, &clock.busiest);
+  EXPECT_GT(clock.busiest, 6e6);
+  EXPECT_LT(clock.all, 1.15 * clock.busiest);  // 1.33 with one slot for each thread
+  EXPECT_EQ(fake_.unpinned(), 0);
+  EXPECT_EQ(fake_.uninitialised(), 0);
 }
 
 }  // namespace

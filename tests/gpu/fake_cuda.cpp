@@ -9,6 +9,7 @@
 //   version:N          the version that the driver reports
 //   kernels:1          modules have kernels of any name, which take the parameters of entries
 //                      (src/gpu/device/entry.h) and fill their output and scratch memory with 0x5c
+//   authentic:1        with 1 in every fourth byte and zeros: all verdicts say that a tag matches
 //   maps:0             devices cannot reach host memory
 //   captured:1         streams are being captured
 //   pending:1          events report that the work before them is not done
@@ -159,6 +160,8 @@ State& state() {
 std::recursive_mutex mutex;
 thread_local int current = is_hip ? 0 : -1;
 thread_local double host_time = 0;  // of the virtual clock, on this thread
+thread_local const void* asked =
+    nullptr;  // the event of this thread's last query, if nothing followed
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
@@ -304,6 +307,7 @@ void wait_until(double end) {
 void spend(void* stream, EngineOf engine, std::size_t bytes) {
   const int rate = directive("rate", 0);
   if (rate == 0 || stream == nullptr) return;
+  asked = nullptr;
   thread_local const OnClock registered;
   double& done = find(stream, Kind::stream)->done;
   done = current_device().engines[engine].work(std::max(done, host_time),
@@ -400,8 +404,12 @@ void check_host(const void* pointer, std::size_t bytes) {
 
 // Fills the memory that a kernel was given.
 void fill(void* pointer) {
+  const bool authentic = directive("authentic", 0) != 0;
   for (const auto& [key, object] : state().objects) {
-    if (key == key_of(pointer)) std::memset(pointer, 0x5c, object.bytes);
+    if (key != key_of(pointer)) continue;
+    std::memset(pointer, authentic ? 0 : 0x5c, object.bytes);
+    auto* const bytes = static_cast<unsigned char*>(pointer);
+    for (std::size_t i = 0; authentic && i < object.bytes; i += 4) bytes[i] = 1;
   }
 }
 
@@ -858,6 +866,7 @@ PARAES_FAKE(cuEventRecord, hipEventRecord, void* event, void* stream) {
   if (object == nullptr || !is_stream(stream)) return invalid_handle;
   clock_gettime(CLOCK_MONOTONIC, &object->time);
   object->recorded = true;
+  asked = nullptr;
   if (!is_default_stream(stream)) object->done = find(stream, Kind::stream)->done;
   return 0;
 }
@@ -878,7 +887,11 @@ PARAES_FAKE(cuEventQuery, hipEventQuery, void* event) {
   PARAES_ENTER_DEVICE();
   const Object* const object = find(event, Kind::event);
   if (object == nullptr) return invalid_handle;
-  return directive("pending", 0) != 0 ? not_ready : 0;
+  if (directive("pending", 0) != 0) return not_ready;
+  if (directive("rate", 0) == 0) return 0;
+  // Whoever asks again at once waits.
+  if (std::exchange(asked, event) == event) host_time = std::max(host_time, object->done);
+  return object->done > host_time ? not_ready : 0;
 }
 
 PARAES_FAKE(cuEventElapsedTime, hipEventElapsedTime, float* milliseconds, void* from, void* to) {
@@ -945,6 +958,7 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
     for (const int parameter : {1, 6}) {              // out, scratch
       void* memory = nullptr;
       std::memcpy(&memory, parameters[parameter], sizeof memory);
+      if (memory == nullptr) continue;  // the output of empty texts
       if (!reaches(memory, 1)) return invalid_value;
       fill(memory);
     }
