@@ -371,6 +371,43 @@ def test_streams_are_the_current_ones_of_the_library(fake):
     """)
 
 
+def test_readers_fill_arrays_in_order_on_the_stream_of_their_library(fake, tmp_path):
+    (tmp_path / "x.paes").write_bytes(paraes.seal(bytes(200_000), key=KEY))
+    program = f"""
+        readinto, size = paraes.gpu.readinto, 200_000
+        reader = paraes.open({str(tmp_path / "x.paes")!r}, key=bytes(range(32)))
+        def read(out, **more):
+            reader.seek(0)
+            return readinto(reader, out, kernel="reference", **more)
+        torch.current, other = cuda.stream(), cuda.stream()
+        out = on(torch, size)
+    """
+    fake(program + """
+        copies = cuda.calls("cuMemcpyHtoDAsync_v2")
+        assert read(out) == size and set(out.asked) == {torch.current}
+        assert cuda.calls("cuMemcpyHtoDAsync_v2") > copies
+        assert read(out, stream=other) == size and out.asked[-1] == other
+        # What another stream still does with the memory comes first.
+        def waits(stream):
+            before = cuda.calls("cuStreamWaitEvent")
+            read(Interface(cuda.allocate(size), size, stream=stream), stream=other)
+            return cuda.calls("cuStreamWaitEvent") - before
+        waits(None)
+        usual = waits(None)
+        assert waits(torch.current) == usual + 1 and waits(other) == usual
+        says = refusal(lambda: read(on(jax, size)))
+        assert says.startswith("TypeError: out: JAX's arrays are immutable"), says
+        says = refusal(lambda: read(Array(5, 10, device=(1, 0))))
+        assert "out: the array is in the memory of the CPU" in says, says
+    """, ",authentic:1")
+    # The stand-in's tags do not match without that.
+    fake(program + """
+        says = refusal(lambda: read(out))
+        assert "IntegrityError: segment 0 does not authenticate" in says, says
+        assert reader.tell() == 0 and reader.read() == bytes(size)
+    """)
+
+
 def test_results_for_jax_are_made_by_another_library(fake):
     fake("""
         sealed = cipher.encrypt(nonce, on(jax, 100))
