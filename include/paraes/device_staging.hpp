@@ -21,7 +21,8 @@ class PARAES_EXPORT DeviceStaging final {
   // Throws as the constructors of these ciphers do.
   DeviceStaging(const DeviceStream& stream, const DeviceOptions& options, std::size_t slots,
                 std::size_t bytes);
-  // Waits for the copies.
+  // Waits for the copies. In CUDA and HIP, the page-locked memory is kept for the next object on
+  // the device.
   ~DeviceStaging();
   DeviceStaging(DeviceStaging&&) noexcept;
   DeviceStaging& operator=(DeviceStaging&&) noexcept;

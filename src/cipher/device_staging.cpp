@@ -1,31 +1,85 @@
 #include "paraes/device_staging.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "paraes/error.hpp"
 #include "src/cipher/open.hpp"
 #include "src/core/non_copyable.hpp"
 #include "src/gpu/caller_queue.hpp"
 #include "src/gpu/context.hpp"
 
 namespace paraes {
+namespace {
+
+// Page-locked memory that is not in use, for the next object on its device: to lock pages takes as
+// long as to copy them. One block for each device, whose context lives as long as the process.
+class Parked {
+ public:
+  [[nodiscard]] std::unique_ptr<gpu::PinnedMemory> take(gpu::DeviceContext& context,
+                                                        std::size_t bytes) {
+    std::unique_ptr<gpu::PinnedMemory> memory;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = blocks_.find(&context);
+      if (found != blocks_.end()) memory = std::move(found->second);
+    }
+    if (memory && memory->host().size() >= bytes) return memory;
+    memory.reset();
+    memory = context.device().allocate_pinned(bytes, false);
+    // The end of a copy may be padding, which nobody writes.
+    std::fill(memory->host().begin(), memory->host().end(), std::uint8_t{0});
+    return memory;
+  }
+
+  // No copy may use it.
+  void give_back(gpu::DeviceContext& context, std::unique_ptr<gpu::PinnedMemory> memory) noexcept {
+    if (context.info().id.starts_with("opencl")) return;
+    try {
+      const std::lock_guard lock(mutex_);
+      std::unique_ptr<gpu::PinnedMemory>& block = blocks_[&context];
+      if (!block || block->host().size() < memory->host().size()) block.swap(memory);
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): then it is freed
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const gpu::DeviceContext*, std::unique_ptr<gpu::PinnedMemory>> blocks_;
+};
+
+Parked& parked() {
+  static auto* const all = new Parked;  // never destroyed: drivers may be unloaded before
+  return *all;
+}
+
+}  // namespace
 
 class DeviceStaging::Impl : NonCopyable {
  public:
   Impl(std::shared_ptr<gpu::DeviceContext> context, std::size_t slots, std::size_t bytes)
-      : context_(std::move(context)), slots_(slots), queue_(context_->device().make_queue()) {
-    for (Slot& slot : slots_) {
-      slot.pinned = device().allocate_pinned(bytes, false);
-      // The end of a copy may be padding, which nobody writes.
-      std::fill(slot.pinned->host().begin(), slot.pinned->host().end(), std::uint8_t{0});
-      slot.memory = device().allocate(bytes);
+      : context_(std::move(context)),
+        bytes_((bytes + 15) / 16 * 16),
+        pinned_(parked().take(*context_, slots * bytes_)),
+        queue_(device().make_queue()),
+        slots_(slots) {
+    for (Slot& slot : slots_) slot.memory = device().allocate(bytes_);
+  }
+  ~Impl() {
+    try {
+      queue_->finish();
+      parked().give_back(*context_, std::move(pinned_));
+    } catch (const Error&) {
+      static_cast<void>(pinned_.release());  // the device is lost, and may still read it
     }
   }
-  ~Impl() { queue_->try_finish(); }
 
   [[nodiscard]] std::span<std::uint8_t> host(std::size_t slot) const {
-    return slots_[slot].pinned->host();
+    return pinned_->host().subspan(slot * bytes_, bytes_);
   }
 
   DeviceBuffer upload(std::size_t slot, std::size_t bytes, const DeviceStream& stream) {
@@ -33,7 +87,7 @@ class DeviceStaging::Impl : NonCopyable {
     const std::unique_ptr<gpu::Queue> later = borrow(stream);
     if (used.extracted) queue_->wait_for(*used.extracted);
     used.extracted.reset();
-    queue_->upload(used.memory, 0, used.pinned->host().data(), bytes);
+    queue_->upload(used.memory, 0, host(slot).data(), bytes);
     const std::unique_ptr<gpu::Mark> copied = queue_->mark();
     queue_->flush();
     later->wait_for(*copied);
@@ -64,7 +118,6 @@ class DeviceStaging::Impl : NonCopyable {
 
  private:
   struct Slot {
-    std::unique_ptr<gpu::PinnedMemory> pinned;
     gpu::Memory memory;
     std::unique_ptr<gpu::Mark> extracted;  // nullptr: no extract() since the last upload()
   };
@@ -75,8 +128,10 @@ class DeviceStaging::Impl : NonCopyable {
   }
 
   std::shared_ptr<gpu::DeviceContext> context_;
-  std::vector<Slot> slots_;
+  std::size_t bytes_;
+  std::unique_ptr<gpu::PinnedMemory> pinned_;  // of all slots
   std::unique_ptr<gpu::Queue> queue_;
+  std::vector<Slot> slots_;
 };
 
 DeviceStaging::DeviceStaging(const DeviceStream& stream, const DeviceOptions& options,

@@ -52,7 +52,8 @@ class DeviceReader::Impl : NonCopyable {
         extent_(layout_.extent_of(source.size())),
         segments_(stream_, message, with_any_address(options)),
         workers_(workers_for(threads)),
-        per_chunk_(std::max<std::uint64_t>(1, chunk_bytes / layout_.segment_bytes)),
+        per_chunk_(
+            std::max<std::uint64_t>(1, chunk_bytes / (layout_.segment_bytes + segment_tag_bytes))),
         staging_(stream_, options, workers_ * slots_of_worker, slot_bytes()),
         pending_(workers_ * slots_of_worker),
         turns_(workers_) {}

@@ -75,12 +75,13 @@ FAKE_SANITIZER = """\
     sys.exit(subprocess.run(sys.argv[5:]).returncode)
 """
 # FAKE has "gpu" if a library of arrays has one.
-FAKE_ARRAYS = """\
+FAKE_SCRIPT = """\
     import os, sys
     import from_the_wheel
     with open(sys.argv[2], "w") as file:
         file.write("{}")
-    print("right" if "gpu" in os.environ.get("FAKE", "") else "no library has a GPU")
+    absent = "no library has a GPU, no torch with a GPU"
+    print("right" if "gpu" in os.environ.get("FAKE", "") else absent)
 """
 FAKE_TESTS = """\
     #!{python}
@@ -152,7 +153,8 @@ class WithStandIns(Folder):
             self.install(self.packed / name, FAKE)
         for name in PROGRAMS:
             self.install(self.packed / f"paraes_gpu_{name}", FAKE_TESTS)
-        (self.packed / "arrays.py").write_text(textwrap.dedent(FAKE_ARRAYS))
+        for script in ("arrays.py", "weights.py"):
+            (self.packed / script).write_text(textwrap.dedent(FAKE_SCRIPT))
         (self.packed / "libparaes_opencl_shim.so").touch()
 
     def install(self, path, text):
@@ -176,8 +178,8 @@ class WithStandIns(Folder):
         output = self.check()
         self.assertEqual(self.outcomes(), {
             "devices": True, "tests": True, "memory": True, "transfer": True, "profile": None,
-            "variants": True, "sanitizers": None, "opencl": None, "python": None, "crossover": True,
-            "papers": None})
+            "variants": True, "sanitizers": None, "opencl": None, "python": None, "weights": None,
+            "crossover": True, "papers": None})
         listed = [line.split() for line in self.check("--list").splitlines()[1:]]
         self.assertEqual(list(self.outcomes()), [words[0] for words in listed])
         limits = [int(words[2]) for words in listed]
@@ -202,7 +204,8 @@ class WithStandIns(Folder):
             "summary.json", "check.log", "memory.json", "transfer.json", "crossover.json",
             "variants.json", "profile.txt", "folders.tar"})
         self.assertRegex(output, r"ctr \(132, 1, 1\).*\n +Memory Throughput +% +45.67\n---")
-        self.assertLessEqual({"papers/report.html", "opencl/bitslice", "python/arrays.json"},
+        self.assertLessEqual({"papers/report.html", "opencl/bitslice", "python/arrays.json",
+                              "weights/weights.json"},
                              set(self.folders()))
         log = self.read("check.log")
         for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
@@ -229,6 +232,15 @@ class WithStandIns(Folder):
         self.assertEqual(self.outcomes(), {"python": True})
         (self.packed / "arrays.py").write_text("raise SystemExit('wrong bytes')")
         self.assertIn("wrong bytes", self.check("python", status=1))
+
+    def test_weights_are_checked_with_the_packed_wheel(self):
+        self.assertIn("there is no wheel", self.check("weights"))
+        self.add_wheel()
+        self.assertIn("torch and safetensors are not installed", self.check("weights"))
+        self.check("weights", FAKE="gpu")
+        self.assertEqual(self.outcomes(), {"weights": True})
+        (self.packed / "weights.py").write_text("raise SystemExit('a tensor is wrong')")
+        self.assertIn("a tensor is wrong", self.check("weights", status=1))
 
     def test_each_kernel_runs_through_opencl_by_itself_and_launches_are_traced(self):
         output = self.check("opencl", status=1, FAKE="opencl crash")

@@ -160,8 +160,11 @@ def test_devices_that_paraes_cannot_open_on_get_copies(model, monkeypatch, recwa
     """What a GPU without a program gets: read in pieces by the CPU, and copied."""
     made = encrypted.Framework("cpu")
     made.device = type("Device", (), {"type": "xpu"})()  # of torch, and nothing that paraes knows
-    monkeypatch.setattr(torch, "empty", lambda *args, device=None, pin_memory=False, empty=torch.empty,
-                        **more: empty(*args, **more))
+
+    def on_the_host(*args, device=None, pin_memory=False, empty=torch.empty, **more):
+        return empty(*args, **more)
+
+    monkeypatch.setattr(torch, "empty", on_the_host)
     monkeypatch.setattr(encrypted, "_STAGING_BYTES", 10_000)
     same(paraes.safetensors._model.Model(model, {"key": KEY}).tensors(made), MODEL)
     made.device.type = "cuda"
@@ -172,8 +175,9 @@ def test_devices_that_paraes_cannot_open_on_get_copies(model, monkeypatch, recwa
 
     monkeypatch.setattr(paraes.gpu, "readinto", refuse)
     same(paraes.safetensors._model.Model(model, {"key": KEY}).tensors(made), MODEL)
-    assert [str(one.message) for one in recwarn if one.category is RuntimeWarning] == [
-        f"paraes opens the file on the CPU, and copies it to {made.device}: no program for this GPU"]
+    says = [str(one.message) for one in recwarn if one.category is RuntimeWarning]
+    assert len(says) == 1 and says[0].startswith("paraes opens the file on the CPU, and copies")
+    assert says[0].endswith("no program for this GPU")
 
 
 def test_a_wrong_key_and_damage(model):
