@@ -29,6 +29,7 @@ constexpr Verbs info = bit(Verb::info);
 constexpr Verbs rekey_to = info << 1;
 constexpr Verbs pipes = encrypt | decrypt;
 constexpr Verbs all_but_info = pipes | verify | rekey;
+constexpr Verbs all = all_but_info | info;
 
 // ---- What the rules ask
 
@@ -129,28 +130,28 @@ constexpr Flag<S> key_flags[] = {
         use(pipes,
             "Key of 16 or 32 bytes (raw: also 24, XTS 64), or a Tink keyset; - is standard input."),
         use(verify, "Key of 16 or 32 bytes, or a Tink keyset; - is standard input."),
-        use(rekey | rekey_to, "Key of 16 or 32 bytes; - is standard input.")),
+        use(rekey | rekey_to | info, "Key of 16 or 32 bytes; - is standard input.")),
     row<S>("--key-encoding", nullptr, choice(&S::key_encoding),
-           use(all_but_info | rekey_to, "How to read the key file, if its size is ambiguous."),
+           use(all | rekey_to, "How to read the key file, if its size is ambiguous."),
            rule(has_key_of_file, "{flag} goes with --{to}key-file")),
     row<S>("--key-hex", nullptr, text(&S::key_hex, "HEX"),
-           use(all_but_info | rekey_to, "Key in hex; only for tests: the process list shows it.")),
+           use(all | rekey_to, "Key in hex; only for tests: the process list shows it.")),
     row<S>("--key-command", nullptr, text(&S::key_command, "CMD"),
-           use(all_but_info | rekey_to, "Key that a shell command prints, like a file's.")),
+           use(all | rekey_to, "Key that a shell command prints, like a file's.")),
     row<S>("--passphrase", nullptr, on(&S::ask),
            use(rekey_to, "Ask for a passphrase on the terminal.")),
     row<S>(
         "--passphrase-file", nullptr, text(&S::passphrase_file, "FILE"),
         use(pipes, "Passphrase from a file, without one final newline (openssl: its first line)."),
-        use(verify | rekey | rekey_to, "Passphrase from a file, without one final newline.")),
+        use(verify | rekey | rekey_to | info,
+            "Passphrase from a file, without one final newline.")),
     row<S>("--passphrase-fd", nullptr,
            number(&S::passphrase_fd, 0, std::numeric_limits<int>::max()),
-           use(all_but_info | rekey_to,
-               "Passphrase from an open file descriptor, like that of a file.")),
+           use(all | rekey_to, "Passphrase from an open file descriptor, like that of a file.")),
     row<S>("--passphrase-env", nullptr, text(&S::passphrase_env, "VAR"),
-           use(all_but_info | rekey_to, "Passphrase from an environment variable.")),
+           use(all | rekey_to, "Passphrase from an environment variable.")),
     row<S>("--passphrase-command", nullptr, text(&S::passphrase_command, "CMD"),
-           use(all_but_info | rekey_to, "Passphrase that a shell command prints, like a file's.")),
+           use(all | rekey_to, "Passphrase that a shell command prints, like a file's.")),
     row<S>(
         "--recipient", nullptr, text(&S::recipients, "KEY"),
         use(encrypt | rekey_to,
@@ -201,6 +202,7 @@ constexpr Flag<O> crypt_flags[] = {
         use(pipes | verify,
             "Context (paraes, c2sp) or associated data (tink): decryption needs the same bytes."),
         use(rekey, "Context that the files were encrypted with; it stays."),
+        use(info, "Context that the file was encrypted with."),
         rule(authenticated, with_authenticated)),
     row<O>("--segment-size", "Format", size(&O::segment_bytes),
            use(pipes | verify | info, "tink with a raw key: size of a segment (default 1MiB)."),

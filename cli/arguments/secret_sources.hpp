@@ -15,7 +15,7 @@ namespace paraes::cli {
 enum class KeyRole {
   seal,      // to encrypt: recipients
   open,      // to decrypt: identities
-  look,      // info: identities alone
+  look,      // info: what opens the file, if anything is given: identities
   rekey_to,  // what rekey gives its files to: recipients; the flags begin with --to-
 };
 

@@ -121,8 +121,13 @@ void add_files_of(const SecretSources& sources, std::vector<ProtectedFile>& file
 
 void check_secrets(const CryptOptions& options, Format format) {
   const bool paraes = format == Format::paraes;
-  // info decrypts nothing: it takes what fits one of the formats.
+  // info needs no secret, and takes whichever the file was encrypted with.
   const bool any = options.verb == Verb::info;
+  const std::vector<std::string> given = options.keys.given();
+  if (any && !given.empty() && format != Format::paraes) {
+    throw InvalidArgument(
+        fmt::format("{} goes with --format paraes: info opens no other one", given[0]));
+  }
   check_kinds(options.keys, format_name(format),
               {.key = any || format != Format::openssl,
                .passphrase = any || paraes || format == Format::openssl,

@@ -1,4 +1,5 @@
-// info: shows what the header of an encrypted file says, without its key.
+// info: shows what the header of an encrypted file says, without its key; and with the key, which
+// tensors the file has.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "cli/secrets/age_keys.hpp"
 #include "cli/secrets/foreign.hpp"
 #include "cli/secrets/keys.hpp"
+#include "cli/secrets/message_factory.hpp"
 #include "cli/streams/input.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/verbs/verbs.hpp"
@@ -23,10 +25,20 @@
 #include "cli/words/errors.hpp"
 #include "cli/words/sizes.hpp"
 #include "paraes/error.hpp"
+#include "paraes/memory.hpp"
 #include "paraes/recipients.hpp"
 
 namespace paraes::cli {
 namespace {
+
+// Of a safetensors file.
+struct Tensor {
+  std::string name;
+  std::string dtype;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+};
 
 struct Info {
   Format format = Format::paraes;
@@ -39,21 +51,107 @@ struct Info {
   // Of a message with recipients.
   std::vector<AgeStanza> stanzas;
   std::size_t age_file_bytes = 0;
-  std::optional<bool> opens;  // whether --identity opens it, if one was given
+  std::optional<bool> opens;  // whether the secret opens it, if one was given
   std::string why_not;
-  bool needs_context = false;  // --identity opens the slot, but the message needs a context
+  std::optional<std::vector<Tensor>> tensors;  // nothing unless it is opened, and has them
+  std::string damage;                          // of the segments that might have them
+  bool needs_context = false;  // --identity opens the slot, but the message needs another context
 };
 
-bool opens_without_context(Bytes header, Bytes input_key) {
+// ---- Tensors
+
+// Bytes [offset, offset + length) of the plaintext, authenticated.
+std::vector<std::uint8_t> read_part(PositionalSource& source, const Message& message,
+                                    std::uint64_t offset, std::uint64_t length) {
+  class Bytes final : public Sink {
+   public:
+    void write(paraes::Bytes data) override { all.insert(all.end(), data.begin(), data.end()); }
+    void commit() override {}
+    std::vector<std::uint8_t> all;
+  };
+  Bytes sink;
+  OpenOptions part;
+  part.offset = offset;
+  part.length = length;
+  open_message(source, message, sink, part);
+  return std::move(sink.all);
+}
+
+// Nothing if it is no description of a tensor.
+std::optional<Tensor> tensor_of(const std::string& name, const nlohmann::json& value) {
+  const auto is_size = [](const nlohmann::json& number) { return number.is_number_unsigned(); };
+  if (!value.is_object()) return {};
+  const nlohmann::json dtype = value.value("dtype", nlohmann::json());
+  const nlohmann::json shape = value.value("shape", nlohmann::json());
+  const nlohmann::json offsets = value.value("data_offsets", nlohmann::json());
+  if (!dtype.is_string() || !shape.is_array() ||
+      !std::all_of(shape.begin(), shape.end(), is_size) || !offsets.is_array() ||
+      offsets.size() != 2 || !std::all_of(offsets.begin(), offsets.end(), is_size) ||
+      offsets[1] < offsets[0]) {
+    return {};
+  }
+  const auto begin = offsets[0].get<std::uint64_t>();
+  return Tensor{.name = name,
+                .dtype = dtype.get<std::string>(),
+                .shape = shape.get<std::vector<std::uint64_t>>(),
+                .begin = begin,
+                .bytes = offsets[1].get<std::uint64_t>() - begin};
+}
+
+// The tensors of a safetensors file, in the order of their places; nothing if it is none.
+std::optional<std::vector<Tensor>> tensors_in(PositionalSource& source, const Message& message,
+                                              std::uint64_t plain_bytes) {
+  constexpr std::uint64_t length_bytes = 8;
+  constexpr std::uint64_t most_bytes = 100'000'000;  // as in safetensors
+  if (plain_bytes <= length_bytes) return {};
+  std::uint64_t length = 0;
+  const std::vector<std::uint8_t> start = read_part(source, message, 0, length_bytes);
+  for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | start[i];
+  if (length < 2 || length > std::min(most_bytes, plain_bytes - length_bytes)) return {};
+  const std::vector<std::uint8_t> text = read_part(source, message, length_bytes, length);
+  const auto header = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  if (!header.is_object()) return {};
+  std::vector<Tensor> tensors;
+  for (const auto& [name, value] : header.items()) {
+    if (name == "__metadata__") continue;
+    std::optional<Tensor> tensor = tensor_of(name, value);
+    if (!tensor) return {};
+    tensors.push_back(std::move(*tensor));
+  }
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const Tensor& a, const Tensor& b) { return a.begin < b.begin; });
+  return tensors;
+}
+
+void look_for_tensors(Source& source, Message::Parts parts, Info& info) {
+  auto* const file = dynamic_cast<PositionalSource*>(&source);
+  if (file == nullptr) return;
+  const Message message(std::move(parts));
+  const std::uint64_t bytes = message.layout().extent_of(file->size()).plain_bytes;
   try {
-    static_cast<void>(open_paraes_message(header, input_key, {}));
-    return true;
-  } catch (const WrongKey&) {
-    return false;
+    info.tensors = tensors_in(*file, message, bytes);
+  } catch (const IntegrityError& error) {
+    info.damage = error.what();
   }
 }
 
-void look_for_recipients(const Plan& plan, Bytes header, Info& info) {
+// ---- Secrets
+
+void open_with_secret(const Plan& plan, Bytes header, Source& source, Info& info) {
+  KnownSecrets none;  // nothing is replaced or removed
+  MessageFactory messages(plan, plan.keys, none);
+  MemorySource head(header);
+  try {
+    Message::Parts parts = messages.open_header(head).parts;
+    info.opens = true;
+    look_for_tensors(source, std::move(parts), info);
+  } catch (const WrongKey& error) {
+    info.opens = false;
+    info.why_not = error.what();
+  }
+}
+
+void look_for_recipients(const Plan& plan, Bytes header, Source& source, Info& info) {
   if (info.preface->kdf != Kdf::recipients) {
     if (plan.keys.kind() != SecretKind::recipients) return;
     throw InvalidArgument(
@@ -63,15 +161,21 @@ void look_for_recipients(const Plan& plan, Bytes header, Info& info) {
   info.stanzas = parse_age_header(age_file);
   info.age_file_bytes = age_file.size();
   if (plan.keys.kind() != SecretKind::recipients) return;
+  SecretBytes input_key;
   try {
     KnownSecrets none;  // nothing is replaced or removed
     AgeKeys keys(plan.keys, plan.secret_variables(), none);
-    const SecretBytes input_key = open_slot(header, keys.of_header(header).span());
+    input_key = open_slot(header, keys.of_header(header).span());
     info.opens = true;
-    info.needs_context = !opens_without_context(header, input_key.span());
   } catch (const WrongKey& error) {
     info.opens = false;
     info.why_not = error.what();
+    return;
+  }
+  try {
+    look_for_tensors(source, open_paraes_message(header, input_key.span(), plan.context), info);
+  } catch (const WrongKey&) {
+    info.needs_context = true;
   }
 }
 
@@ -88,7 +192,10 @@ void look_at_paraes(const Plan& plan, Source& source, Info& info) {
   info.preface = Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
   info.key_bits = info.preface->key_bits;
   info.layout = c2sp_layout(paraes_header_bytes + info.preface->wrap_bytes);
-  look_for_recipients(plan, header, info);
+  if (plan.keys.kind() != SecretKind::recipients && !plan.keys.given().empty()) {
+    open_with_secret(plan, header, source, info);
+  }
+  look_for_recipients(plan, header, source, info);
 }
 
 Info look(const Plan& plan, const std::string& name) {
@@ -142,6 +249,21 @@ bool has_tag(const AgeStanza& stanza) {
   return stanza.type.starts_with("ssh-") && !stanza.arguments.empty();
 }
 
+void add_tensors(const Info& info, nlohmann::ordered_json& object) {
+  object["tensors"] = nullptr;
+  if (info.tensors) {
+    object["tensors"] = nlohmann::ordered_json::array();
+    for (const Tensor& tensor : *info.tensors) {
+      object["tensors"].push_back({{"name", tensor.name},
+                                   {"dtype", tensor.dtype},
+                                   {"shape", tensor.shape},
+                                   {"bytes", tensor.bytes}});
+    }
+  }
+  object["damage"] = nullptr;
+  if (!info.damage.empty()) object["damage"] = info.damage;
+}
+
 std::string as_json(const Plan& plan, const Info& info) {
   const bool scrypt = info.preface && info.preface->kdf == Kdf::scrypt;
   // A field that is unknown, or that the format does not have, stays null.
@@ -167,6 +289,12 @@ std::string as_json(const Plan& plan, const Info& info) {
   if (info.extent) {
     object["plain_bytes"] = info.extent->plain_bytes;
     object["segments"] = info.extent->segments;
+  }
+  if (info.opens) add_tensors(info, object);
+  if (info.opens && info.preface->kdf != Kdf::recipients) {
+    object["key_opens"] = *info.opens;
+    object["why_not"] = nullptr;
+    if (!info.why_not.empty()) object["why_not"] = info.why_not;
   }
   if (info.preface && info.preface->kdf == Kdf::recipients) {
     object["wrap_bytes"] = info.preface->wrap_bytes;
@@ -208,6 +336,23 @@ std::string recipients_text(const Info& info) {
   return text;
 }
 
+// Names are shown as JSON has them: they may have any characters.
+std::string tensors_text(const Info& info) {
+  if (!info.damage.empty()) return fmt::format("damage     {}\n", info.damage);
+  if (!info.tensors) return "";
+  std::uint64_t bytes = 0;
+  for (const Tensor& tensor : *info.tensors) bytes += tensor.bytes;
+  std::string text = fmt::format("tensors    {}, of {} bytes\n", info.tensors->size(), bytes);
+  for (const Tensor& tensor : *info.tensors) {
+    const nlohmann::json name = tensor.name;
+    const nlohmann::json dtype = tensor.dtype;
+    const nlohmann::json shape = tensor.shape;
+    text += fmt::format("  {} {} {}\n", name.dump(-1, ' ', true), dtype.dump(-1, ' ', true),
+                        shape.dump());
+  }
+  return text;
+}
+
 std::string as_text(const Info& info) {
   std::string text =
       fmt::format("format     {}{}\n", format_name(info.format), info.preface ? ", version 1" : "");
@@ -223,6 +368,10 @@ std::string as_text(const Info& info) {
   } else {
     text += "key        a key file\n";
   }
+  if (info.opens && info.preface->kdf != Kdf::recipients) {
+    text += fmt::format("given      {}\n", *info.opens ? "a secret that opens it"
+                                                       : "a secret that does not: " + info.why_not);
+  }
   text += fmt::format("header     {} bytes\n", info.layout.header_bytes);
   text += fmt::format("segments   {}{} of plaintext each\n",
                       info.extent ? fmt::format("{}, ", info.extent->segments) : "",
@@ -234,20 +383,32 @@ std::string as_text(const Info& info) {
   } else {
     text += "size       unknown: the input is a pipe\n";
   }
-  return text + "None of this is authenticated: `paraes verify` does that, with the key.";
+  const bool is_open = info.opens.value_or(false) && !info.needs_context;
+  if (!is_open) {
+    return text + "None of this is authenticated: `paraes verify` does that, with the key.";
+  }
+  text += tensors_text(info);
+  return text + "The header is authentic" +
+         (info.tensors ? ", and so are the tensors' names" : "") +
+         ". `paraes verify` authenticates everything.";
 }
 
 constexpr const char* info_footer = R"(
-Needs no key, so it cannot authenticate the header: anybody could have changed it. Without FILE,
+Without a key it cannot authenticate the header: anybody could have changed it. Without FILE,
 standard input is read, unless it is a terminal.
 
+With the key, the passphrase or an identity it says whether that opens the file, and authenticates
+the header. It then also lists the tensors of a safetensors file: their names, dtypes and shapes.
+The exit status is 5 if the file is not opened.
+
 For a file with recipients it lists how age wrapped the key for each (X25519 is an age1... key), and
-the tags of SSH keys. With -i, the exit status is 5 if the identity does not open the file.
+the tags of SSH keys.
 
 Examples:
   paraes info big.tar.paes
   paraes info --json < big.tar.paes
   paraes info -i ~/.ssh/id_ed25519 big.tar.paes
+  paraes info -k my.key model.safetensors.paes
   paraes info --format tink --segment-size 4KiB stream.bin)";
 
 int run_info(const CryptOptions& options) {
@@ -264,7 +425,8 @@ int run_info(const CryptOptions& options) {
     return exit_status(error);
   }
   print_line(stdout, reporting.json ? as_json(plan, info) : as_text(info));
-  return info.opens.value_or(true) ? exit_done : exit_wrong_key;
+  if (!info.opens.value_or(true)) return exit_wrong_key;
+  return info.damage.empty() ? exit_done : exit_not_intact;
 }
 
 }  // namespace

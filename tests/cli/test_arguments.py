@@ -54,10 +54,10 @@ class Arguments(Case):
 
     def test_flags_of_other_verbs_say_which_verb_has_them(self):
         self.refused(*BASE, "--offset", "3", "f", says="has no flag '--offset'; decrypt has it (see `paraes decrypt --help`)")
-        self.refused("info", "-k", "k", "f", says="encrypt, decrypt, verify and rekey have it (see `paraes info --help`)")
+        self.refused("info", "-v", "f", says="encrypt, decrypt, verify and rekey have it (see `paraes info --help`)")
         self.refused(*BASE, "--version", says="`paraes --version` has it")
         self.refused("--key-file", "k", "encrypt", "f",
-                     says="'--key-file' is a flag of encrypt, decrypt, verify and rekey: write it "
+                     says="'--key-file' is a flag of encrypt, decrypt, verify, rekey and info: write it "
                           "after")
         self.refused("--decrypt", "f", says="decrypt is a verb: `paraes decrypt")
         self.refused("-d", "f", says="the verb `decrypt` does that")

@@ -50,6 +50,7 @@ class Help(Case):
                        stderr=subprocess.DEVNULL)
         self.ok("encrypt", "--recipients-file", "team.txt", "secrets.tar")
         self.ok("encrypt", "-k", "my.key", "-o", "notes.txt.paes", "notes")
+        self.ok("encrypt", "-k", "my.key", "-o", "model.safetensors.paes", "notes")
         for name in ("notes", "damaged", "secrets.tar"):
             self.path(name).unlink()
         subprocess.run(f"tar c dir | {BIN} encrypt -k my.key > dir.tar.paes", shell=True,

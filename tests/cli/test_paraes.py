@@ -1,6 +1,8 @@
 """The default format on the command line: keys, passphrases, contexts, verify, info, ranges."""
 
 
+import json
+
 from support import KEYS, Case, pattern
 
 MAGIC = b"PARAES\r\n"
@@ -94,6 +96,64 @@ class ParaesFormat(Case):
         self.fails(1, "info", "missing", says="missing")
         self.write("cut", self.read("f.paes")[:88 + 16400])
         self.fails(4, "info", "cut", says="truncated")
+
+    def tensors(self, header, data=b""):
+        """A safetensors file, encrypted, and what info says of it with the key."""
+        text = header if isinstance(header, bytes) else json.dumps(header).encode()
+        self.write("m", len(text).to_bytes(8, "little") + text + data)
+        self.ok("encrypt", "-f", "--key-file", "k", "m")
+        return self.report("info", "--key-file", "k", "m.paes")
+
+    def test_info_lists_tensors_with_the_key_alone(self):
+        far = 40_000  # the header has several segments
+        header = {"__metadata__": {"about": "x" * far},
+                  "b\x1b[31m": {"dtype": "F32", "shape": [2, 2], "data_offsets": [4, 20]},
+                  "a": {"dtype": "BF16", "shape": [], "data_offsets": [0, 4]}}
+        report = self.tensors(header, bytes(20))
+        self.assertEqual(report["tensors"], [
+            {"name": "a", "dtype": "BF16", "shape": [], "bytes": 4},
+            {"name": "b\x1b[31m", "dtype": "F32", "shape": [2, 2], "bytes": 16}])
+        self.assertEqual((report["key_opens"], report["why_not"], report["damage"]), (True, None, None))
+        text = self.ok("info", "--key-file", "k", "m.paes").decode()
+        self.assertIn('tensors    2, of 20 bytes\n  "a" "BF16" []\n  "b\\u001b[31m" "F32" [2,2]\n', text)
+        self.assertIn("The header is authentic, and so are the tensors' names.", text)
+        for secret in (b"BF16", b"about"):
+            self.assertNotIn(secret, self.ok("info", "m.paes"))
+            self.assertNotIn(secret, self.ok("info", "--json", "m.paes"))
+        # A pipe is not read twice.
+        text = self.ok("info", "--key-file", "k", "-", stdin=self.read("m.paes")).decode()
+        self.assertIn("given      a secret that opens it", text)
+        self.assertNotIn("tensors", text)
+        done = self.exits(5, "info", "--key-hex", "00" * 32, "--json", "m.paes")
+        self.assertEqual(json.loads(done.stdout)["key_opens"], False)
+        self.assertNotIn("tensors", self.exits(5, "info", "--key-hex", "00" * 32, "m.paes").stdout.decode())
+        self.damage("m.paes", 20_000)
+        done = self.exits(4, "info", "--key-file", "k", "m.paes")
+        self.assertIn(b"damage     segment 1 does not authenticate", done.stdout)
+        self.fails(2, "info", "--key-file", "k", "--passphrase-file", "pw", "m.paes", says="give one of the two")
+        self.fails(2, "info", "--passphrase-file", "pw", "m.paes", says="encrypted with a key")
+        self.fails(2, "info", "--format", "c2sp", "--key-file", "k", "m.paes",
+                   says="--key-file goes with --format paraes")
+
+    def test_info_opens_with_a_passphrase_and_a_context(self):
+        self.write("m", (2).to_bytes(8, "little") + b"{}")
+        self.ok("encrypt", *QUICK, "--context-hex", "0a0b", "m")
+        opens = ["info", "--passphrase-file", "pw", "--json", "m.paes"]
+        self.assertEqual(json.loads(self.ok(*opens, "--context-hex", "0a0b"))["tensors"], [])
+        self.assertEqual(json.loads(self.exits(5, *opens).stdout)["key_opens"], False)
+
+    def test_info_takes_no_other_file_for_tensors(self):
+        one = {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}
+        for header in (b"", b"[]", b"{", b"[" * 100_000, {"a": 5}, {"a": {**one, "dtype": 5}},
+                       {"a": {**one, "shape": [-1]}}, {"a": {**one, "shape": [1.5]}},
+                       {"a": {**one, "data_offsets": [1, 0]}}, {"a": {**one, "data_offsets": [0]}},
+                       {"a": {**one, "data_offsets": [0, 2**65]}}):
+            report = self.tensors(header, b"x")
+            self.assertEqual((report["key_opens"], report["tensors"]), (True, None), header)
+        for content in (b"", b"1234567", b"12345678", (2**63).to_bytes(8, "little") + b"{}"):
+            self.write("m", content)
+            self.ok("encrypt", "-f", "--key-file", "k", "m")
+            self.assertEqual(self.report("info", "--key-file", "k", "m.paes")["tensors"], None)
 
     def test_offset_and_length_select_a_range(self):
         self.ok("encrypt", "--key-file", "k", "f")
