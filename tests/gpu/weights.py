@@ -39,7 +39,8 @@ import paraes.safetensors.torch
 tensors = paraes.safetensors.torch.load_file(sys.argv[1], sys.argv[2], key=bytes(range(32)))
 if torch.device(sys.argv[2]).type == "cuda":
     torch.cuda.synchronize()
-print(len(tensors), flush=True)
+print()
+print(f"loaded {len(tensors)}", flush=True)
 sys.stdin.readline()
 """
 
@@ -139,8 +140,10 @@ def search(sealed, device, samples):
     with subprocess.Popen([sys.executable, "-c", LOAD, sealed, device], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as process:
         try:
-            line = process.stdout.readline()
-            assert line == f"{len(samples)}\n", f"the file was not loaded: {line}"
+            # Libraries print, too.
+            lines = iter(process.stdout.readline, "")
+            line = next((line for line in lines if line.startswith("loaded ")), "nothing")
+            assert line == f"loaded {len(samples)}\n", f"the file was not loaded: {line}"
             return found_in(process.pid, samples)
         finally:
             process.kill()
