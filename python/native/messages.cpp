@@ -111,6 +111,11 @@ class PlainReader {
       reader.read(offset, buffer, place.stream);
     });
   }
+  void forget() {
+    turns_([&] {
+      if (reader_) reader_->forget();
+    });
+  }
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   void close() {
     if (device_use_ && !is_usable(*device_use_)) static_cast<void>(on_devices_.release());
@@ -305,6 +310,7 @@ void bind_messages(nb::module_& m) {
            nb::sig("def read_to_device(self, offset: int, out: tuple[int, int, int], device: str, "
                    "stream: int, waits: list[int], kernel: str) -> None"))
       .def("size", &PlainReader::size)
+      .def("forget", &PlainReader::forget)
       .def("close", &PlainReader::close);
   nb::class_<StreamReader>(m, "StreamReader", "A message that is read in order.")
       .def("readinto", &StreamReader::readinto, nb::arg("buffer"))

@@ -303,4 +303,13 @@ std::size_t Reader::read(std::uint64_t offset, MutableBytes out) {
   return done;
 }
 
+void Reader::forget() noexcept {
+  if (forks_ != forks()) forget_parents_thread();
+  ahead_.reset();
+  Ahead::wipe(window_);
+  wipe_stack();  // kernels put the ends of texts there
+  next_offset_ = 0;
+  window_segments_ = 0;
+}
+
 }  // namespace paraes::python

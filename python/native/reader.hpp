@@ -39,6 +39,9 @@ class Reader {
   // Throws as open_segments does; nothing that is not authentic is in `out`.
   std::size_t read(std::uint64_t offset, MutableBytes out);
 
+  // Overwrites the plaintext that it has.
+  void forget() noexcept;
+
  private:
   // Plaintext of consecutive segments.
   struct Window {

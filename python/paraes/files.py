@@ -333,6 +333,11 @@ class DecryptedReader(_PlaintextFile):
             self._offset += size
         return size
 
+    def _forget(self) -> None:
+        """Overwrite the plaintext that was read beyond what anybody asked for."""
+        if self._plain is not None:
+            self._plain.forget()
+
     def readinto1(self, buffer: Buffer, /) -> int:
         """As readinto, but a file that cannot seek is read no further than 1 MiB at a time."""
         self._check()

@@ -36,7 +36,10 @@ LOAD = """
 import sys
 import torch
 import paraes.safetensors.torch
-tensors = paraes.safetensors.torch.load_file(sys.argv[1], sys.argv[2], key=bytes(range(32)))
+key = bytes(range(32))
+tensors = paraes.safetensors.torch.load_file(sys.argv[1], sys.argv[2], key=key)
+file = paraes.safetensors.safe_open(sys.argv[1], "pt", sys.argv[2], key=key)
+one_by_one = [file.get_tensor(name) for name in tensors]
 if torch.device(sys.argv[2]).type == "cuda":
     torch.cuda.synchronize()
 print()

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import runpy
 import struct
 import subprocess
 import sys
@@ -573,6 +574,35 @@ def test_files_are_closed(model):
         with pytest.raises(paraes.WrongKey):
             encrypted.load_file(model, key=bytes(32))
     assert descriptors() == before
+
+
+OPEN = """
+import sys
+import paraes.safetensors
+file = paraes.safetensors.safe_open(sys.argv[1], "np", key=bytes(range(32)))
+print("opened", flush=True)
+sys.stdin.readline()
+tensors = file.get_tensors()
+print("loaded", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_an_open_file_leaves_no_tensors_in_memory(model):
+    """Those that are in the segments of the header, and in the last one."""
+    found_in = runpy.run_path(str(pathlib.Path(__file__).parents[1] / "gpu/weights.py"))["found_in"]
+    samples = {name: MODEL[name].tobytes()[-32:] for name in ("norm", "head")}
+    with subprocess.Popen([sys.executable, "-c", OPEN, model], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "opened\n"
+            assert found_in(process.pid, samples)[0] == set()
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "loaded\n"
+            assert found_in(process.pid, samples)[0] == {"norm", "head"}
+        finally:
+            process.kill()
 
 
 # ---- On GPUs

@@ -66,6 +66,7 @@ class File:
             size = reader.seek(0, os.SEEK_END)
             reader.seek(0)
             self.header = _header.read_header(reader.read, size, self.name)
+            reader._forget()  # of tensors that may go to a GPU
         except BaseException:
             reader.close()
             raise
