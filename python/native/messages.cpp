@@ -72,7 +72,7 @@ class PlainReader {
                                          in_threads)),
         size_(reader_->size()) {}
   ~PlainReader() {
-    if (device_use_ && !is_usable(*device_use_)) static_cast<void>(on_devices_.release());
+    abandon_devices_after_fork();
     turns_.destroy(on_devices_);
     turns_.destroy(reader_);
   }
@@ -111,14 +111,17 @@ class PlainReader {
       reader.read(offset, buffer, place.stream);
     });
   }
+  // Overwrites plaintext, and frees what reading to devices needs.
   void forget() {
+    abandon_devices_after_fork();
     turns_([&] {
+      on_devices_.reset();
       if (reader_) reader_->forget();
     });
   }
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   void close() {
-    if (device_use_ && !is_usable(*device_use_)) static_cast<void>(on_devices_.release());
+    abandon_devices_after_fork();
     turns_([&] {
       on_devices_.reset();
       reader_.reset();
@@ -131,6 +134,9 @@ class PlainReader {
       require_open();
       return reader_->read(offset, out);
     });
+  }
+  void abandon_devices_after_fork() noexcept {
+    if (device_use_ && !is_usable(*device_use_)) static_cast<void>(on_devices_.release());
   }
   void require_open() const {
     if (!reader_) throw InvalidArgument("I/O operation on closed file");

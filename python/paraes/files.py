@@ -334,7 +334,8 @@ class DecryptedReader(_PlaintextFile):
         return size
 
     def _forget(self) -> None:
-        """Overwrite the plaintext that was read beyond what anybody asked for."""
+        """Overwrite the plaintext that was read beyond what anybody asked for, and free what
+        paraes.gpu.readinto keeps."""
         if self._plain is not None:
             self._plain.forget()
 

@@ -384,6 +384,16 @@ def test_readers_fill_arrays_in_order_on_the_stream_of_their_library(fake, tmp_p
     """
     fake(program + """
         copies = cuda.calls("cuMemcpyHtoDAsync_v2")
+        def locked_by_a_new_reader():
+            frees, before = cuda.calls("cuMemFree_v2"), cuda.calls("cuMemHostAlloc")
+            assert read(out) == size
+            locked = cuda.calls("cuMemHostAlloc") - before
+            reader._forget()
+            assert cuda.calls("cuMemFree_v2") > frees
+            return locked
+        # Memory of the device is freed, and page-locked memory kept for the next one.
+        assert locked_by_a_new_reader() == locked_by_a_new_reader() + 1
+        out.asked.clear()
         assert read(out) == size and set(out.asked) == {torch.current}
         assert cuda.calls("cuMemcpyHtoDAsync_v2") > copies
         assert read(out, stream=other) == size and out.asked[-1] == other

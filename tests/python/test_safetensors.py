@@ -576,6 +576,12 @@ def test_files_are_closed(model):
     assert descriptors() == before
 
 
+def test_a_missing_package_is_named():
+    done = subprocess.run([sys.executable, "-c", "import sys; sys.modules['safetensors'] = None; "
+                           "import paraes.safetensors"], capture_output=True, text=True)
+    assert "pip install 'paraes[safetensors]'" in done.stderr, done.stderr
+
+
 OPEN = """
 import sys
 import paraes.safetensors

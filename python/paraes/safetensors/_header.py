@@ -6,7 +6,13 @@ import json
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from safetensors import SafetensorError
+try:
+    from safetensors import SafetensorError
+except ImportError as error:
+    raise ImportError(
+        f"paraes.safetensors needs the package safetensors: pip install 'paraes[safetensors]' "
+        f"({error})"
+    ) from None
 
 from paraes.exceptions import Error
 

@@ -74,6 +74,10 @@ class File:
     def close(self) -> None:
         self._reader.close()
 
+    def forget(self) -> None:
+        """Free what the next call would need again: staging buffers, and plaintext."""
+        self._reader._forget()
+
     def read(self, framework: Framework, begin: int, size: int) -> Any:
         """Memory with bytes of the data, all of which are authentic."""
         memory = framework.memory(size)
@@ -93,6 +97,7 @@ class File:
         for name, entry in entries.items():
             framework.check(entry, name)
         memory = self.read(framework, 0, self.header.data_size)
+        self.forget()
         return {name: framework.tensor(memory, entry.begin, entry, name)
                 for name, entry in entries.items()}
 
@@ -121,6 +126,7 @@ class Model:
     def __init__(self, path: files.Path, options: dict[str, Any]) -> None:
         self.name = os.fsdecode(path)
         self._is_closed = False
+        self._last: File | None = None
         self._files: list[File] = []
         self._places: dict[str, File] = {}
         try:
@@ -168,7 +174,13 @@ class Model:
         self.require_open()
         if name not in self._places:
             raise HeaderError(f"{self.name}: there is no tensor {name!r}")
-        return self._places[name]
+        file = self._places[name]
+        # Not each of a hundred shards keeps buffers.
+        if self._last is not file:
+            if self._last is not None:
+                self._last.forget()
+            self._last = file
+        return file
 
     @property
     def metadata(self) -> dict[str, str] | None:
