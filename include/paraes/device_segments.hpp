@@ -73,8 +73,8 @@ class PARAES_EXPORT DeviceReader final {
   // source: holds the message from offset 0 on, is read by several threads at once, and must
   // outlive the object. threads: that read; 0 for as many as available_cores(), up to 8. For each,
   // the object keeps 8 MiB of page-locked memory and 8 MiB of the device, or two segments if these
-  // are larger. Throws as DeviceSegments does, OutOfMemory, and IntegrityError if no message has
-  // the source's size.
+  // are larger; where that is too much, fewer threads read. Throws as DeviceSegments does,
+  // OutOfMemory, and IntegrityError if no message has the source's size.
   DeviceReader(const DeviceStream& stream, const PositionalSource& source,
                const Message::Parts& message, const DeviceOptions& options = {}, int threads = 0);
   ~DeviceReader();

@@ -54,7 +54,7 @@ class DeviceReader::Impl : NonCopyable {
         workers_(workers_for(threads)),
         per_chunk_(
             std::max<std::uint64_t>(1, chunk_bytes / (layout_.segment_bytes + segment_tag_bytes))),
-        staging_(stream_, options, workers_ * slots_of_worker, slot_bytes()),
+        staging_(staging(options)),
         pending_(workers_ * slots_of_worker),
         turns_(workers_) {}
 
@@ -109,6 +109,17 @@ class DeviceReader::Impl : NonCopyable {
   static DeviceOptions with_any_address(DeviceOptions options) {
     options.any_address = true;
     return options;
+  }
+
+  // With fewer workers than wanted where memory lacks: a model may fill the device.
+  [[nodiscard]] DeviceStaging staging(const DeviceOptions& options) {
+    for (;; workers_ /= 2) {
+      try {
+        return {stream_, options, workers_ * slots_of_worker, slot_bytes()};
+      } catch (const OutOfMemory&) {
+        if (workers_ == 1) throw;
+      }
+    }
   }
 
   [[nodiscard]] std::size_t slot_bytes() const {

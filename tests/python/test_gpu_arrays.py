@@ -410,6 +410,15 @@ def test_readers_fill_arrays_in_order_on_the_stream_of_their_library(fake, tmp_p
         says = refusal(lambda: read(Array(5, 10, device=(1, 0))))
         assert "out: the array is in the memory of the CPU" in says, says
     """, ",authentic:1")
+    # On a device that is nearly full, fewer threads read.
+    fake("""
+        size = 40_000_000
+        with open(PATH, "wb") as file:
+            file.write(paraes.seal(bytes(size), key=bytes(32)))
+        reader = paraes.open(PATH, key=bytes(32), threads=8)
+        out = on(torch, size)
+        assert paraes.gpu.readinto(reader, out, kernel="reference") == size
+    """.replace("PATH", repr(str(tmp_path / "large.paes"))), ",authentic:1")
     # The stand-in's tags do not match without that.
     fake(program + """
         says = refusal(lambda: read(out))
