@@ -38,7 +38,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paraes import _native
+from paraes import _native, files
 from paraes._native import GpuVerdict, GpuWork
 from paraes.exceptions import InvalidArgument
 
@@ -689,6 +689,11 @@ def readinto(reader: DecryptedReader, out: Any, *, stream: Any = None,
     then has zeros in its place. The reader keeps 8 MiB of page-locked memory, and 8 MiB of the GPU,
     for each core up to eight, until it is closed.
     """
+    if not isinstance(reader, files.DecryptedReader):
+        raise TypeError(
+            f"reader: a reader of paraes.open() is required, not {type(reader).__name__!r}")
+    if not isinstance(kernel, str):
+        raise TypeError(f"kernel: a str is required, not {type(kernel).__name__!r}")
     call = _Call(out, stream, "out")
     part = call.part(out, "out", write=True)
     return reader._readinto_device(part.all, *call.place(), call.waits, kernel)

@@ -8,10 +8,12 @@ import multiprocessing
 import os
 import pathlib
 import runpy
+import signal
 import struct
 import subprocess
 import sys
 import threading
+import time
 
 import device_arrays
 import numpy
@@ -186,7 +188,16 @@ def test_all_kinds_of_keys_open(model, folder):
 
 
 def test_tracebacks_show_no_key(model):
+    pathlib.Path("a.index.json").write_text('{"weight_map": {"x": "nosuch"}}')
+    pathlib.Path("b.index.json").write_text('{"weight_map": {"x": "model.safetensors"}}')
+    pathlib.Path("c.index.json").write_text("nothing")
     for call in (
+        lambda: encrypted.load_file("a.index.json", key=b"secret" * 5 + b"12"),
+        lambda: encrypted.load_file("b.index.json", key=b"secret" * 5 + b"12"),
+        lambda: encrypted.load_file("c.index.json", key=b"secret" * 5 + b"12"),
+        lambda: encrypted.load_file("none.index.json", key=b"secret" * 5 + b"12"),
+        lambda: paraes.safetensors.safe_open("b.index.json", "np", key=b"secret" * 5 + b"12"),
+        lambda: encrypted.load_file(None, key=b"secret" * 5 + b"12"),
         lambda: encrypted.load_file(model, key=b"secret" * 5 + b"12"),
         lambda: encrypted.load(model.read_bytes(), key=b"secret" * 5 + b"12"),
         lambda: encrypted.save_file({"x": 5}, "x.paes", key=b"secret" * 5 + b"12"),
@@ -271,6 +282,7 @@ def test_what_cannot_be_saved_leaves_nothing(folder):
         ({"x": numpy.array(["a"])}, None, paraes.InvalidArgument, "safetensors has no <U1"),
         ({"x": numpy.array([None])}, None, paraes.InvalidArgument, "safetensors has no object"),
         ({"x": MODEL["norm"]}, {"a": 1}, TypeError, "its names and values are str"),
+        ({"__metadata__": MODEL["norm"]}, None, paraes.InvalidArgument, "that of the metadata"),
     ):
         with pytest.raises(error, match=says):
             encrypted.save_file(tensors, "x.paes", metadata, key=KEY)
@@ -338,6 +350,7 @@ LIES = [
     ({"a": {**U8, "dtype": "F4", "shape": [3], "data_offsets": [0, 2]}}, b"ab", "1.5 bytes"),
     ({"a": U8, "__metadata__": {"x": 1}}, b"abcd", "other values than strings"),
     ({"a": U8, "__metadata__": []}, b"abcd", "other values than strings"),
+    (b'{"__metadata__":{"a":"\\ud800"}}', b"", "no JSON"),
     (b'{"a":{"dtype":"U8","dtype":"U8","shape":[4],"data_offsets":[0,4]}}', b"abcd", "twice"),
     (b'{"\\ud800":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}', b"abcd", "no JSON"),
     (b'{"\xff":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}', b"abcd", "no JSON"),
@@ -358,7 +371,30 @@ def test_headers_that_lie(header, data, says):
 def test_names_twice_are_refused():
     """safetensors takes the last one, and other readers may take another."""
     one = b'"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}'
-    assert "its header has 'a' twice" in ours(file_of(b"{" + one + b"," + one + b"}", b"abcd"))[1]
+    assert "it has 'a' twice" in ours(file_of(b"{" + one + b"," + one + b"}", b"abcd"))[1]
+
+
+def test_many_names_are_compared_at_once():
+    names = ",".join(f'"t{i}":0' for i in range(200_000))
+    start = time.process_time()
+    assert "it has 't7' twice" in ours(file_of(f'{{{names},"t7":0}}'.encode()))[1]
+    assert time.process_time() - start < 30, "quadratic"  # half an hour if it were
+
+
+def test_errors_show_the_beginning_of_what_is_wrong():
+    _, error = ours(file_of({"a" * 10**6: {**U8, "dtype": "x" * 10**6}}, b"abcd"))
+    assert "'aaa" in error and "'xxx" in error and len(error) < 1000
+
+
+def test_shapes_that_the_library_does_not_have_are_refused_before_data_is_read(folder):
+    for shape in ([0] + [1] * 69, [0, 2**64 - 1], [0, 2**63]):
+        header = {"x": {"dtype": "F64", "shape": shape, "data_offsets": [0, 0]}}
+        with pytest.raises(paraes.InvalidArgument, match="tensor 'x': numpy has no such shape"):
+            encrypted.load(paraes.seal(file_of(header), key=KEY), key=KEY)
+    for dtype, shape, size in (("F4", [4, 3], 6), ("F6_E2M3", [4, 3], 9), ("F4", [2, 1], 1)):
+        header = {"x": {"dtype": dtype, "shape": shape, "data_offsets": [0, size]}}
+        content = paraes.seal(file_of(header, bytes(range(size))), key=KEY)
+        assert encrypted.load(content, key=KEY)["x"].tobytes() == bytes(range(size))
 
 
 @pytest.mark.parametrize("content, says", [
@@ -492,6 +528,8 @@ def test_shards_are_loaded_by_their_index(shards, folder):
     (lambda m: m.update(norm="/etc/passwd"), paraes.Error, "a shard is a file beside it"),
     (lambda m: m.update(norm=""), paraes.Error, "a shard is a file beside it"),
     (lambda m: m.update(norm=5), paraes.Error, "a shard is a file beside it"),
+    (lambda m: m.update(norm="a\0b"), paraes.Error, "a shard is a file beside it"),
+    (lambda m: m.update(norm="a\ud800b"), paraes.Error, "it is no index"),
     (lambda m: m.update(norm="nosuch.safetensors"), FileNotFoundError, "nosuch.safetensors.paes"),
     (lambda m: m.clear(), paraes.Error, "no object with tensors"),
 ])
@@ -503,13 +541,40 @@ def test_an_index_that_lies(shards, folder, change, error, says):
 
 
 def test_an_index_that_is_none_and_shards_with_the_same_tensor(shards, folder):
-    for text in ("", "[]", "{}", '{"weight_map": 5}', "[" * 100_000, "\xff"):
+    for text in ("", "[]", "{}", '{"weight_map": 5}', "[" * 100_000, "\xff",
+                 '{"weight_map": {"x": "a"}, "weight_map": {"x": "b"}}'):
         (folder / "bad.index.json").write_bytes(text.encode("latin1"))
         with pytest.raises(paraes.Error, match="it is no index of safetensors files"):
             encrypted.load_file("bad.index.json", key=KEY)
     encrypted.save_file(MODEL, "model-00002-of-00002.safetensors.paes", key=KEY)
     with pytest.raises(paraes.Error, match="is in .*00001-of.* and in .*00002-of"):
         encrypted.load_file("model.safetensors.index.json", key=KEY)
+
+
+def test_one_shard_is_open_at_a_time(shards, monkeypatch):
+    opened = []
+    close = _model.File.close
+
+    def closed(self):
+        close(self)
+        opened.append(sum(name.startswith("/") and name.endswith(".safetensors.paes") for name in (
+            os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")
+            if os.path.exists(f"/proc/self/fd/{fd}"))))
+
+    monkeypatch.setattr(_model.File, "close", closed)
+    # A name with and without .paes is the same shard.
+    shards["norm"] += ".paes"
+    pathlib.Path("model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
+    same(encrypted.load_file("model.safetensors.index.json", key=KEY), MODEL)
+    assert opened == [0, 0]
+
+
+def test_an_index_is_a_regular_file(shards):
+    os.mkfifo("fifo.index.json")
+    os.symlink("/dev/zero", "zero.index.json")
+    for name in ("fifo.index.json", "zero.index.json"):
+        with pytest.raises(paraes.Error, match="an index is a regular file"):
+            encrypted.load_file(name, key=KEY)
 
 
 def test_options_that_can_be_used_once_serve_all_shards(shards):
@@ -535,6 +600,46 @@ def test_threads_share_a_file(model):
         for thread in threads:
             thread.join()
         assert not wrong
+
+
+def test_a_call_from_within_a_call_is_refused(model):
+    """A signal handler would move the place that the interrupted call reads from."""
+    with paraes.safetensors.safe_open(model, "np", key=KEY) as file:
+        inner = []
+
+        class Interrupted(encrypted.Framework):
+            def fill(self, memory, begin, size, reader):
+                with pytest.raises(RuntimeError, match="reentrant call"):
+                    file.get_tensor("norm")
+                inner.append(size)
+                return super().fill(memory, begin, size, reader)
+
+        file._framework = Interrupted()
+        assert file.get_tensor("head").tobytes() == MODEL["head"].tobytes()
+        assert len(inner) == 1
+
+
+def test_a_child_does_not_wait_for_a_thread_of_its_parent(model):
+    with paraes.safetensors.safe_open(model, "np", key=KEY) as file:
+        reading, go_on = threading.Event(), threading.Event()
+
+        class Slow(encrypted.Framework):
+            def fill(self, memory, begin, size, reader):
+                reading.set()
+                go_on.wait()
+                return super().fill(memory, begin, size, reader)
+
+        slow = threading.Thread(
+            target=lambda: file._model.file_of("head").tensor(Slow(), "head"))
+        slow.start()
+        reading.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if file.get_tensor("norm").tobytes() == MODEL["norm"].tobytes() else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        go_on.set()
+        slow.join()
 
 
 def _load_in_process(path):
@@ -683,6 +788,11 @@ def test_a_reader_fills_arrays_on_a_device(opencl, folder):
         reader.seek(len(plain) - 10)
         assert paraes.gpu.readinto(reader, out, kernel=KERNEL) == 10
         assert out.read()[:10] == plain[-10:]
+        for wrong in (None, io.BytesIO(), "x.paes"):
+            with pytest.raises(TypeError, match="reader: a reader of paraes.open"):
+                paraes.gpu.readinto(wrong, out)
+        with pytest.raises(TypeError, match="kernel: a str is required"):
+            paraes.gpu.readinto(reader, out, kernel=5)
         with pytest.raises(TypeError, match="out: an array in the memory of a GPU"):
             paraes.gpu.readinto(reader, bytearray(5))
         with pytest.raises(paraes.InvalidArgument, match="no GPU kernel 'nosuch'"):

@@ -124,11 +124,40 @@ def test_what_cannot_be_saved(folder):
     ):
         with pytest.raises(paraes.InvalidArgument, match=says):
             encrypted.save_file(tensors, "x.paes", key=KEY)
+    freed, cut = torch.ones(1000), torch.ones(1000)
+    freed.storage().resize_(0)
+    cut.storage().resize_(10)
+    for tensors in ({"a": freed}, {"a": cut}, {"a": torch.empty(5, device="meta")},
+                    {"a": torch.empty(5, device="meta"), "b": torch.empty(5, device="meta")}):
+        with pytest.raises(paraes.InvalidArgument, match="tensor 'a' has no memory of"):
+            encrypted.save_file(tensors, "x.paes", key=KEY)
     with pytest.raises(TypeError, match="a torch.Tensor is required, not 'list'"):
         encrypted.save({"a": [1]}, key=KEY)
     assert os.listdir() == []
     same(encrypted.load(encrypted.save({"a": whole[:5], "b": whole[5:]}, key=KEY), key=KEY),
          {"a": whole[:5], "b": whole[5:]})
+
+
+def test_what_is_conjugate_or_negative_when_it_is_read(folder):
+    for one in (torch.tensor([1 + 2j, 3 - 4j]).to(torch.complex64).conj(),
+                torch._neg_view(torch.tensor([1.0, 2.0]))):
+        assert torch.equal(encrypted.load(encrypted.save({"a": one}, key=KEY), key=KEY)["a"], one)
+
+
+def test_tracebacks_show_no_key(model):
+    for call in (lambda: encrypted.load_file(model, "nonsense", key=b"secret" * 5 + b"12"),
+                 lambda: encrypted.load_file(model, None, key=b"secret" * 5 + b"12"),
+                 lambda: encrypted.save({"a": 1}, key=b"secret" * 5 + b"12"),
+                 lambda: paraes.safetensors.safe_open(model, "pt", 1.5, key=b"secret" * 5 + b"12")):
+        try:
+            call()
+        except Exception as error:
+            frame = error.__traceback__.tb_next.tb_next
+            while frame is not None:
+                assert "secret" not in repr(frame.tb_frame.f_locals), frame.tb_frame.f_code
+                frame = frame.tb_next
+        else:
+            raise AssertionError("no error")
 
 
 def test_tensors_at_odd_places_and_types_of_less_than_a_byte(folder):

@@ -32,8 +32,8 @@ _TORCH = ("pt", "torch", "pytorch")
 def _framework(name: str, device: Any, options: dict[str, Any]) -> _model.Framework:
     made: _model.Framework
     if name in _NUMPY:
-        if device != "cpu":
-            raise InvalidArgument(f"device: numpy's arrays are on the CPU, not on {device!r}")
+        if str(device) != "cpu":
+            raise InvalidArgument(f"device: numpy's arrays are on the CPU, not on {device}")
         made = importlib.import_module("paraes.safetensors.numpy").Framework()
     elif name in _TORCH:
         made, _ = importlib.import_module("paraes.safetensors.torch")._split(device, options)
@@ -45,7 +45,8 @@ def _framework(name: str, device: Any, options: dict[str, Any]) -> _model.Framew
 class safe_open:
     """An encrypted safetensors file, or the index of a sharded model, of which tensors are read
     when they are asked for: only their segments are read, and authenticated before anything is
-    handed out.
+    handed out. A call from within another one of the same thread, as by a signal handler, is a
+    RuntimeError.
 
     framework: "pt" or "np". device: as torch names it. options: see paraes.files.LoadOptions. The
     header is authentic when the object exists. Errors as in load_file(). Any number of threads may
@@ -63,6 +64,7 @@ class safe_open:
 
     def keys(self) -> list[str]:
         """The names of the tensors, sorted."""
+        self._model.require_open()
         return sorted(self._model.names())
 
     def offset_keys(self) -> list[str]:
@@ -90,6 +92,7 @@ class safe_open:
         self._model.close()
 
     def __enter__(self) -> Self:
+        self._model.require_open()
         return self
 
     def __exit__(self, _type: type[BaseException] | None, _value: BaseException | None,

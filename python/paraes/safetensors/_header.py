@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ except ImportError as error:
         f"({error})"
     ) from None
 
-from paraes.exceptions import Error
+from paraes.exceptions import Error, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -84,9 +85,7 @@ def read_header(read: Callable[[int], bytes], file_size: int, name: str) -> Head
 
 def _parse(text: bytes, data_size: int) -> Header:
     try:
-        # Whoever doubles a name may want readers to disagree.
-        decoded = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles,
-                             parse_constant=_refuse_constant)
+        decoded = decode_json(text)
     except (ValueError, RecursionError) as error:
         raise HeaderError(f"its header is no JSON: {error}") from None
     if not isinstance(decoded, dict):
@@ -102,7 +101,7 @@ def _parse(text: bytes, data_size: int) -> Header:
     for name, entry in placed.items():
         if entry.begin != end:
             what = "overlaps another tensor" if entry.begin < end else "leaves a hole before it"
-            raise HeaderError(f"tensor {name!r} begins at byte {entry.begin}, which {what}")
+            raise HeaderError(f"tensor {shown(name)} begins at byte {entry.begin}, which {what}")
         end = entry.end
     if end != data_size:
         raise HeaderError(
@@ -111,20 +110,38 @@ def _parse(text: bytes, data_size: int) -> Header:
     return Header(placed, metadata, LENGTH_BYTES + len(text))
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        double = next(name for name in names if names.count(name) > 1)
-        raise HeaderError(f"its header has {double!r} twice")
-    for name in found:
-        if not name.isprintable():
-            name.encode("utf-8")  # refuses half of a surrogate pair, with a ValueError
+def decode_json(text: bytes) -> Any:
+    """Raises ValueError or RecursionError for what is no JSON, and for names that are there twice:
+    whoever doubles one may want readers to disagree."""
+    decoded = json.loads(text.decode("utf-8"), object_pairs_hook=_object,
+                         parse_constant=_refuse_constant)
+    return decoded
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"it has {shown(name)} twice")
+        name.encode("utf-8")  # refuses half of a surrogate pair, with a ValueError
+        if isinstance(value, str):
+            value.encode("utf-8")
+        found[name] = value
     return found
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 200
+_SHORT.maxlist = _SHORT.maxdict = 20
+
+
+def shown(value: object) -> str:
+    """For messages, however long it is."""
+    return _SHORT.repr(value)
 
 
 def _is_size(value: object) -> bool:
@@ -133,18 +150,18 @@ def _is_size(value: object) -> bool:
 
 def _entry(name: str, value: object) -> Entry:
     def refuse(why: str) -> HeaderError:
-        return HeaderError(f"tensor {name!r}: {why}")
+        return HeaderError(f"tensor {shown(name)}: {why}")
 
     if not isinstance(value, dict):
         raise refuse("its description is no JSON object")
     dtype, shape, offsets = (value.get(key) for key in ("dtype", "shape", "data_offsets"))
     bits = ITEM_BITS.get(dtype) if isinstance(dtype, str) else None
     if bits is None:
-        raise refuse(f"its dtype is {dtype!r}, which paraes does not know")
+        raise refuse(f"its dtype is {shown(dtype)}, which paraes does not know")
     if not isinstance(shape, list) or not all(_is_size(length) for length in shape):
-        raise refuse(f"its shape is {shape!r}, and not a list of sizes")
+        raise refuse(f"its shape is {shown(shape)}, and not a list of sizes")
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(map(_is_size, offsets)):
-        raise refuse(f"its data_offsets are {offsets!r}, and not two offsets")
+        raise refuse(f"its data_offsets are {shown(offsets)}, and not two offsets")
     items = 1
     for length in shape:
         items *= length
@@ -167,6 +184,8 @@ def make_header(tensors: Mapping[str, tuple[str, Iterable[int]]],
     """The bytes in front of the data, and the names in the order of their data. That order is that
     of safetensors, and aligns each tensor. tensors: the dtype and shape of each."""
     header: dict[str, object] = {}
+    if _METADATA in tensors:
+        raise InvalidArgument(f"tensor {_METADATA!r}: this name is that of the metadata")
     if metadata is not None:
         for name, value in metadata.items():
             if not isinstance(name, str) or not isinstance(value, str):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import json
+import contextlib
 import os
-import threading
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from paraes import files
 from paraes.exceptions import InvalidArgument
 from paraes.safetensors import _header
-from paraes.safetensors._header import Entry, HeaderError
+from paraes.safetensors._header import Entry, HeaderError, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -37,11 +36,20 @@ class Framework(Protocol):
         """Read up to `size` bytes into the memory from byte `begin` on; return how many came."""
 
     def tensor(self, memory: Any, begin: int, entry: Entry, name: str) -> Any:
-        """The tensor whose bytes begin there. Raises InvalidArgument for a dtype that the library
-        does not have."""
+        """The tensor whose bytes begin there. check() has passed."""
 
     def check(self, entry: Entry, name: str) -> None:
-        """Raises as tensor() would."""
+        """Raises InvalidArgument for a dtype or a shape that the library does not have."""
+
+
+def stored_shape(entry: Entry) -> list[int]:
+    """The shape, in bytes where items have less than one."""
+    shape, bits = list(entry.shape), _header.ITEM_BITS[entry.dtype]
+    if bits >= 8:
+        return shape
+    if not shape or shape[-1] * bits % 8 != 0:
+        return [entry.size]
+    return [*shape[:-1], shape[-1] * bits // 8]
 
 
 def several(options: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +67,7 @@ class File:
         if not isinstance(reader, files.DecryptedReader):  # for type checkers
             raise AssertionError
         self._reader = reader
-        self._lock = threading.RLock()
+        self._turns = files._Turns()  # the place in the file belongs to one call at a time
         try:
             if not reader.seekable():
                 raise InvalidArgument(f"{self.name}: tensors are read from files that can seek")
@@ -82,7 +90,7 @@ class File:
         """Memory with bytes of the data, all of which are authentic."""
         memory = framework.memory(size)
         done = 0
-        with self._lock:
+        with self._turns:
             self._reader.seek(self.header.data_begin + begin)
             while done < size:
                 n = framework.fill(memory, done, min(size - done, _PIECE_BYTES), self._reader)
@@ -113,7 +121,8 @@ class File:
         shape = (count, *entry.shape[1:])
         row = entry.size // entry.shape[0] if entry.shape[0] else 0
         if row * entry.shape[0] != entry.size:
-            raise InvalidArgument(f"tensor {name!r}: its rows are no whole bytes: use get_tensor()")
+            raise InvalidArgument(
+                f"tensor {shown(name)}: its rows are no whole bytes: use get_tensor()")
         begin = entry.begin + first * row
         part = Entry(entry.dtype, shape, begin, begin + count * row)
         framework.check(part, name)
@@ -121,45 +130,27 @@ class File:
 
 
 class Model:
-    """A file, or all shards of an index."""
+    """The open file, or all open shards of an index."""
 
     def __init__(self, path: files.Path, options: dict[str, Any]) -> None:
-        self.name = os.fsdecode(path)
         self._is_closed = False
         self._last: File | None = None
         self._files: list[File] = []
         self._places: dict[str, File] = {}
+        shared: dict[str, Any] = {}
         try:
-            if self.name.removesuffix(SUFFIX).endswith(INDEX):
-                self._open_shards(several(options))
-            else:
-                self._add(File(path, options))
+            self.name = os.fsdecode(path)
+            shared.update(several(options))
+            for file in _files_of(self.name, shared):
+                self._files.append(file)
+                _check_names(self._places, file)
+                self._places.update(dict.fromkeys(file.header.entries, file))
         except BaseException:
             self.close()
             raise
         finally:
             options.clear()  # tracebacks show no secrets
-
-    def _add(self, file: File) -> None:
-        self._files.append(file)
-        for name in file.header.entries:
-            other = self._places.setdefault(name, file)
-            if other is not file:
-                raise HeaderError(f"tensor {name!r} is in {other.name} and in {file.name}")
-
-    def _open_shards(self, options: dict[str, Any]) -> None:
-        names = _shards_of(self.name, options)
-        folder = os.path.dirname(self.name)
-        opened: dict[str, File] = {}
-        for tensor, shard in names.items():
-            if shard not in opened:
-                file = shard if shard.endswith(SUFFIX) else shard + SUFFIX
-                opened[shard] = File(os.path.join(folder, file), options)
-                self._add(opened[shard])
-            if tensor not in opened[shard].header.entries:
-                raise HeaderError(
-                    f"{self.name}: tensor {tensor!r} should be in {opened[shard].name}, and is not"
-                )
+            shared.clear()
 
     def close(self) -> None:
         for file in self._files:
@@ -173,7 +164,7 @@ class Model:
     def file_of(self, name: str) -> File:
         self.require_open()
         if name not in self._places:
-            raise HeaderError(f"{self.name}: there is no tensor {name!r}")
+            raise HeaderError(f"{self.name}: there is no tensor {shown(name)}")
         file = self._places[name]
         # Not each of a hundred shards keeps buffers.
         if self._last is not file:
@@ -196,52 +187,119 @@ class Model:
         return found
 
 
-def _shards_of(path: str, options: Mapping[str, Any]) -> dict[str, str]:
-    """The shard of each tensor."""
+def _check_names(places: Mapping[str, File | str], file: File) -> None:
+    for name in file.header.entries:
+        if name in places:
+            other = places[name]
+            other_name = other if isinstance(other, str) else other.name
+            raise HeaderError(f"tensor {shown(name)} is in {other_name} and in {file.name}")
+
+
+def _files_of(path: str, options: Mapping[str, Any]) -> Iterator[File]:
+    """Opens the file, or one shard of the index after the other. Whoever gets them closes them."""
+    if not path.removesuffix(SUFFIX).endswith(INDEX):
+        yield File(path, options)
+        return
+    folder = os.path.dirname(path)
+    for shard, names in _shards_of(path, options).items():
+        file = File(os.path.join(folder, shard), options)
+        for name in names:
+            if name not in file.header.entries:
+                file.close()
+                raise HeaderError(
+                    f"{path}: tensor {shown(name)} should be in {file.name}, and is not")
+        yield file
+
+
+def _shards_of(path: str, options: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The encrypted files that an index names, and the tensors of each."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise HeaderError(f"{path}: an index is a regular file")
     if path.endswith(SUFFIX):
         with files.open(path, "rb", **options) as file:
-            text = file.read()
+            text = file.read(_header.MOST_BYTES + 1)
     else:
         with open(path, "rb") as plain:
-            text = plain.read()
+            text = plain.read(_header.MOST_BYTES + 1)
     try:
-        weight_map = json.loads(text)["weight_map"]
+        if len(text) > _header.MOST_BYTES:
+            raise ValueError(f"it has more than {_header.MOST_BYTES} bytes")
+        decoded = _header.decode_json(text)
+        weight_map = decoded.get("weight_map") if isinstance(decoded, dict) else None
         if not isinstance(weight_map, dict) or not weight_map:
             raise ValueError("its weight_map is no object with tensors")
-        for shard in weight_map.values():
+        shards: dict[str, list[str]] = {}
+        for name, shard in weight_map.items():
             is_name = isinstance(shard, str) and shard == os.path.basename(shard)
-            if not is_name or shard in ("", ".", ".."):
-                raise ValueError(f"a shard is a file beside it, not {shard!r}")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if not is_name or shard in ("", ".", "..") or "\0" in shard:
+                raise ValueError(f"a shard is a file beside it, not {shown(shard)}")
+            file_name = shard if shard.endswith(SUFFIX) else shard + SUFFIX
+            shards.setdefault(file_name, []).append(name)
+    except (ValueError, RecursionError) as error:
         raise HeaderError(f"{path}: it is no index of safetensors files: {error}") from None
-    return weight_map
+    return shards
 
 
 # ---- Loading and saving
 
 
-def load(model: Model, framework: Framework) -> dict[str, Any]:
+def load(path: files.Path, options: dict[str, Any], framework: Framework) -> dict[str, Any]:
+    """All tensors, of one file after the other."""
+    found: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    shared: dict[str, Any] = {}
     try:
-        return model.tensors(framework)
+        shared.update(several(options))
+        for file in _files_of(os.fsdecode(path), shared):
+            with contextlib.closing(file):
+                _check_names(places, file)
+                places.update(dict.fromkeys(file.header.entries, file.name))
+                found.update(file.tensors(framework))
+        return found
     finally:
-        model.close()
+        options.clear()  # tracebacks show no secrets
+        shared.clear()
+
+
+class _InMemory:
+    """What a file needs of a reader, for bytes."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content, self._offset = memoryview(content), 0
+
+    def seek(self, offset: int) -> None:
+        self._offset = offset
+
+    def read(self, size: int) -> bytes:
+        return bytes(self._take(size))
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer).cast("B")
+        part = self._take(len(view))
+        view[: len(part)] = part
+        return len(part)
+
+    def _take(self, size: int) -> memoryview:
+        part = self._content[self._offset : self._offset + size]
+        self._offset += len(part)
+        return part
 
 
 def load_bytes(data: Buffer, options: dict[str, Any], framework: Framework) -> dict[str, Any]:
     try:
-        plain = memoryview(files.unseal(data, **options))
+        plain = files.unseal(data, **options)
     finally:
         options.clear()
-    source = io.BytesIO(plain)
+    source = _InMemory(plain)
     header = _header.read_header(source.read, len(plain), "data")
-    found = {}
     for name, entry in header.entries.items():
         framework.check(entry, name)
-        memory = framework.memory(entry.size)
-        source.seek(header.data_begin + entry.begin)
-        framework.fill(memory, 0, entry.size, cast("DecryptedReader", source))
-        found[name] = framework.tensor(memory, 0, entry, name)
-    return found
+    memory = framework.memory(header.data_size)
+    source.seek(header.data_begin)
+    if header.data_size:
+        framework.fill(memory, 0, header.data_size, cast("DecryptedReader", source))
+    return {name: framework.tensor(memory, entry.begin, entry, name)
+            for name, entry in header.entries.items()}
 
 
 # The bytes of a tensor, made when they are written.

@@ -52,15 +52,16 @@ class Framework:
         return reader.readinto(memory[begin : begin + size].data)
 
     def check(self, entry: Entry, name: str) -> None:
-        self._dtype(entry, name)
+        dtype = self._dtype(entry, name)
+        try:
+            numpy.broadcast_to(numpy.empty((), dtype), _model.stored_shape(entry))
+        except (ValueError, OverflowError) as error:
+            raise InvalidArgument(
+                f"tensor {_header.shown(name)}: numpy has no such shape: {error}") from None
 
     def tensor(self, memory: Array, begin: int, entry: Entry, name: str) -> Array:
         dtype = self._dtype(entry, name)
-        shape = list(entry.shape)
-        if _header.ITEM_BITS[entry.dtype] < 8:
-            if not shape:
-                shape = [1]
-            shape[-1] = shape[-1] * _header.ITEM_BITS[entry.dtype] // 8
+        shape = _model.stored_shape(entry)
         if entry.size == 0:
             return numpy.empty(shape, dtype)
         part = memory[begin : begin + entry.size]
@@ -81,20 +82,20 @@ class Framework:
             return found
         except (ImportError, AttributeError):
             raise InvalidArgument(
-                f"tensor {name!r}: numpy has no {entry.dtype}: install ml_dtypes, which has "
-                f"{other}, or load it with torch"
+                f"tensor {_header.shown(name)}: numpy has no {entry.dtype}: install ml_dtypes, "
+                f"which has {other}, or load it with torch"
             ) from None
 
 
 def load_file(filename: Path, **options: Unpack[OpenOptions]) -> dict[str, Array]:
-    """Return all tensors of an encrypted file, in the order of their places; or of all shards of
-    an index (`model.safetensors.index.json`, encrypted or not).
+    """Return all tensors of an encrypted file, in the order of their places; or of all shards that
+    an index names (`model.safetensors.index.json`, encrypted or not).
 
     They share one memory for each file, and are handed out when all of it is authentic. options:
     see paraes.files.OpenOptions. Raises as paraes.open() does, and HeaderError for what is no
     safetensors file.
     """
-    return _model.load(_model.Model(filename, _options(options)), Framework())
+    return _model.load(filename, _options(options), Framework())
 
 
 def load(data: Buffer, **options: Unpack[OpenOptions]) -> dict[str, Array]:

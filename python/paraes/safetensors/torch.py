@@ -69,7 +69,7 @@ class Framework:
                     RuntimeWarning, stacklevel=2)
                 self._opens = False
         if self._staging is None:
-            self._staging = torch.empty(min(size, _STAGING_BYTES), dtype=torch.uint8,
+            self._staging = torch.empty(min(size, _STAGING_BYTES), dtype=torch.uint8, device="cpu",
                                         pin_memory=self.device.type == "cuda")
         staging = self._staging[: min(size, len(self._staging))]
         done = reader.readinto(_bytes(staging))
@@ -77,20 +77,21 @@ class Framework:
         return done
 
     def check(self, entry: Entry, name: str) -> None:
-        self._dtype(entry, name)
+        dtype = self._dtype(entry, name)
+        try:
+            torch.empty((), dtype=torch.uint8, device="cpu").expand(_model.stored_shape(entry))
+        except (RuntimeError, TypeError, OverflowError) as error:
+            raise InvalidArgument(
+                f"tensor {_header.shown(name)}: torch has no such shape for {dtype}: {error}"
+            ) from None
 
     def tensor(self, memory: torch.Tensor, begin: int, entry: Entry, name: str) -> torch.Tensor:
         dtype = self._dtype(entry, name)
-        shape = list(entry.shape)
-        bits = _header.ITEM_BITS[entry.dtype]
-        if bits < 8:
-            if not shape:
-                shape = [1]
-            shape[-1] = shape[-1] * bits // 8
+        shape = _model.stored_shape(entry)
         if entry.size == 0:
             return torch.empty(shape, dtype=dtype, device=self.device)
         part = memory[begin : begin + entry.size]
-        if part.data_ptr() % max(bits // 8, 1) != 0:
+        if part.data_ptr() % max(_header.ITEM_BITS[entry.dtype] // 8, 1) != 0:
             part = part.clone()
         return part.view(dtype).reshape(shape)
 
@@ -103,8 +104,8 @@ class Framework:
         if _header.ITEM_BITS[entry.dtype] < 8:
             return torch.uint8
         raise InvalidArgument(
-            f"tensor {name!r}: torch {torch.__version__} has no {entry.dtype} (torch.{known}): a "
-            "newer one has it"
+            f"tensor {_header.shown(name)}: torch {torch.__version__} has no {entry.dtype} "
+            f"(torch.{known}): a newer one has it"
         )
 
 
@@ -117,15 +118,15 @@ def _bytes(tensor: torch.Tensor) -> Any:
 
 def load_file(filename: Path, device: Any = "cpu", **options: Unpack[LoadOptions]
               ) -> dict[str, torch.Tensor]:
-    """Return all tensors of an encrypted file, in the order of their places; or of all shards of
-    an index (`model.safetensors.index.json`, encrypted or not).
+    """Return all tensors of an encrypted file, in the order of their places; or of all shards that
+    an index names (`model.safetensors.index.json`, encrypted or not).
 
     device: as torch names it: "cpu", "cuda:0", 0. The tensors share one memory for each file, and
     are handed out when all of it is authentic. options: see paraes.files.LoadOptions. Raises as
     paraes.open() does, and HeaderError for what is no safetensors file.
     """
     made, rest = _split(device, options)
-    return _model.load(_model.Model(filename, rest), made)
+    return _model.load(filename, rest, made)
 
 
 def load(data: Buffer, **options: Unpack[LoadOptions]) -> dict[str, torch.Tensor]:
@@ -136,7 +137,11 @@ def load(data: Buffer, **options: Unpack[LoadOptions]) -> dict[str, torch.Tensor
 
 def _split(device: Any, options: Any) -> tuple[Framework, dict[str, Any]]:
     rest: dict[str, Any] = options
-    made = Framework(device)
+    try:
+        made = Framework(device)
+    except BaseException:
+        rest.clear()  # tracebacks show no secrets
+        raise
     if made.device.type != "cpu" and "kernel" in rest:
         made._kernel = rest.pop("kernel")
     return made, rest
@@ -186,6 +191,7 @@ def _contents(tensors: Mapping[str, torch.Tensor]) -> _model.Contents:
         contents[name] = (dtype, shape, _bytes_of(tensor))
         size = tensor.nelement() * tensor.element_size()
         if size:
+            _check_memory(tensor, size, name)
             begin = tensor.data_ptr()
             places.append((str(tensor.device), begin, begin + size, name))
     places.sort()
@@ -198,9 +204,27 @@ def _contents(tensors: Mapping[str, torch.Tensor]) -> _model.Contents:
     return contents
 
 
+def _check_memory(tensor: torch.Tensor, size: int, name: str) -> None:
+    """A tensor may have no memory, or less than its shape says: meta tensors, and those whose
+    storage was made smaller."""
+    try:
+        storage: Any = (tensor.untyped_storage() if hasattr(tensor, "untyped_storage")
+                        else tensor.storage())
+        held = 0 if tensor.device.type == "meta" else int(storage.nbytes())
+    except (RuntimeError, NotImplementedError):  # the tensors of some subclasses have none
+        held = 0
+    needed = tensor.storage_offset() * tensor.element_size() + size if held else size
+    if held < needed:
+        raise InvalidArgument(
+            f"tensor {name!r} has no memory of {size} bytes, but a storage of {held} "
+            f"(device {tensor.device})"
+        )
+
+
 def _bytes_of(tensor: torch.Tensor) -> _model.MakeBytes:
     def make() -> memoryview:
-        whole = tensor.detach().cpu()
+        # What is a conjugate or a negative only when it is read, has the bytes of the other.
+        whole = tensor.detach().resolve_conj().resolve_neg().cpu()
         found = memoryview(_bytes(whole)).cast("B")
         _keep_alive(found.obj, whole)
         return found
