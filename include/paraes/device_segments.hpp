@@ -71,7 +71,7 @@ PARAES_EXPORT void check_segments(const DeviceVerdict& verdict, std::uint64_t fi
 class PARAES_EXPORT DeviceReader final {
  public:
   // source: holds the message from offset 0 on, is read by several threads at once, and must
-  // outlive the object. threads: that read; 0 for as many as available_cores(), up to 8. For each,
+  // outlive the object. threads: that read, up to 8; 0 for as many as available_cores(). For each,
   // the object keeps 8 MiB of page-locked memory and 8 MiB of the device, or two segments if these
   // are larger; where that is too much, fewer threads read. Throws as DeviceSegments does,
   // OutOfMemory, and IntegrityError if no message has the source's size.
@@ -92,8 +92,7 @@ class PARAES_EXPORT DeviceReader final {
   // work is done when this returns, after earlier work on `stream`. Throws InvalidArgument for a
   // range beyond the end, and BadSegment, which names the first segment that does not authenticate;
   // `out` then has zeros in place of such segments, and otherwise authentic plaintext or what it
-  // had before. IoError, DeviceError and OutOfMemory as everywhere; WrongProcess in a child of the
-  // process that made the message.
+  // had before. IoError, DeviceError and OutOfMemory as everywhere.
   void read(std::uint64_t offset, const DeviceBuffer& out, const DeviceStream& stream = {});
 
  private:

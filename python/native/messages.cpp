@@ -92,15 +92,17 @@ class PlainReader {
   }
   // out: (memory, offset, bytes), all within the plaintext. Waits.
   void read_to_device(std::uint64_t offset, nb::tuple out, std::string device, std::uint64_t handle,
-                      const nb::list& waits, std::string kernel) {
+                      const nb::list& waits, const std::string& kernel) {
     const Place place(std::move(device), handle, waits);
-    const DeviceOptions options = options_of(std::move(kernel), false);
+    const DeviceOptions options = options_of(kernel, false);
     const DeviceBuffer buffer = buffer_of(out);
     use_.check();
     if (!device_use_) device_use_ = place.use;
     device_use_->check();
     turns_([&] {
       require_open();
+      if (kernel != device_kernel_) on_devices_.reset();
+      device_kernel_ = kernel;
       if (!on_devices_) on_devices_ = std::make_unique<OnDevices<DeviceReader>>();
       DeviceReader& reader = on_devices_->get(place.stream, [&] {
         return std::make_unique<DeviceReader>(place.stream, reader_->source(),
@@ -146,6 +148,7 @@ class PlainReader {
   DeviceUse use_;
   std::unique_ptr<Reader> reader_;
   std::optional<DeviceUse> device_use_;
+  std::string device_kernel_;                            // that was asked for
   std::unique_ptr<OnDevices<DeviceReader>> on_devices_;  // they read from reader_'s source
   std::uint64_t size_;
 };

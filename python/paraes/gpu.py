@@ -686,8 +686,9 @@ def readinto(reader: DecryptedReader, out: Any, *, stream: Any = None,
 
     The segments are read, copied to the GPU and opened there, all three at the same time, and the
     host sees no plaintext of them. Waits, and raises IntegrityError if one is not authentic: `out`
-    then has zeros in its place. The reader keeps 8 MiB of page-locked memory, and 8 MiB of the GPU,
-    for each core up to eight, until it is closed.
+    then has zeros in its place. Until it is closed, the reader keeps 8 MiB of page-locked memory,
+    and 8 MiB of the GPU, for each core up to eight; the page-locked memory then waits for the next
+    reader.
     """
     if not isinstance(reader, files.DecryptedReader):
         raise TypeError(

@@ -12,6 +12,7 @@
 #include "src/core/non_copyable.hpp"
 #include "src/gpu/caller_queue.hpp"
 #include "src/gpu/context.hpp"
+#include "src/gpu/secret_memory.hpp"
 
 namespace paraes {
 namespace {
@@ -67,7 +68,7 @@ class DeviceStaging::Impl : NonCopyable {
         pinned_(parked().take(*context_, slots * bytes_)),
         queue_(device().make_queue()),
         slots_(slots) {
-    for (Slot& slot : slots_) slot.memory = device().allocate(bytes_);
+    for (Slot& slot : slots_) slot.memory = gpu::SecretMemory(device(), *queue_, bytes_);
   }
   ~Impl() {
     try {
@@ -87,11 +88,11 @@ class DeviceStaging::Impl : NonCopyable {
     const std::unique_ptr<gpu::Queue> later = borrow(stream);
     if (used.extracted) queue_->wait_for(*used.extracted);
     used.extracted.reset();
-    queue_->upload(used.memory, 0, host(slot).data(), bytes);
+    queue_->upload(used.memory.write(bytes), 0, host(slot).data(), bytes);
     const std::unique_ptr<gpu::Mark> copied = queue_->mark();
     queue_->flush();
     later->wait_for(*copied);
-    return {used.memory.handle(), 0, bytes};
+    return {used.memory.read().handle(), 0, bytes};
   }
 
   void extract(std::size_t slot, std::size_t begin, const DeviceBuffer& out, std::size_t bytes,
@@ -99,8 +100,8 @@ class DeviceStaging::Impl : NonCopyable {
     Slot& used = slots_[slot];
     const std::unique_ptr<gpu::Queue> queue = borrow(stream);
     const gpu::Memory to = gpu::Memory::view(out.memory, out.offset + out.bytes);
-    queue->copy(to, out.offset, used.memory, begin, out.bytes);
-    queue->clear(used.memory, 0, bytes);
+    queue->copy(to, out.offset, used.memory.read(), begin, out.bytes);
+    queue->clear(used.memory.read(), 0, bytes);
     used.extracted = queue->mark();
     queue->flush();
   }
@@ -118,7 +119,7 @@ class DeviceStaging::Impl : NonCopyable {
 
  private:
   struct Slot {
-    gpu::Memory memory;
+    gpu::SecretMemory memory;              // after a failure, it may have plaintext
     std::unique_ptr<gpu::Mark> extracted;  // nullptr: no extract() since the last upload()
   };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -26,8 +27,20 @@ constexpr std::size_t slots_of_worker = 2;
 // So many threads read from the page cache faster than any bus copies.
 constexpr int most_workers = 8;
 
-unsigned workers_for(int threads) {
-  return static_cast<unsigned>(threads > 0 ? threads : std::min(available_cores(), most_workers));
+// For this many chunks.
+unsigned workers_for(int threads, std::uint64_t chunks) {
+  int workers = threads > 0 ? threads : available_cores();
+  if (const unsigned limit = thread_limit(); limit != 0) {
+    workers = static_cast<int>(std::min(static_cast<unsigned>(workers), limit));
+  }
+  workers = std::min(workers, most_workers);
+  return static_cast<unsigned>(
+      std::clamp<std::uint64_t>(chunks, 1, static_cast<std::uint64_t>(workers)));
+}
+
+// cudaStreamPerThread and hipStreamPerThread: a stream of the thread that makes the call.
+bool is_per_thread(const DeviceStream& stream) {
+  return stream.device != "opencl" && reinterpret_cast<std::uintptr_t>(stream.handle) == 2;
 }
 
 template <class Work>
@@ -51,9 +64,9 @@ class DeviceReader::Impl : NonCopyable {
         commits_(message.commits),
         extent_(layout_.extent_of(source.size())),
         segments_(stream_, message, with_any_address(options)),
-        workers_(workers_for(threads)),
         per_chunk_(
             std::max<std::uint64_t>(1, chunk_bytes / (layout_.segment_bytes + segment_tag_bytes))),
+        workers_(workers_for(threads, (extent_.segments + per_chunk_ - 1) / per_chunk_)),
         staging_(staging(options)),
         pending_(workers_ * slots_of_worker),
         turns_(workers_) {}
@@ -73,7 +86,9 @@ class DeviceReader::Impl : NonCopyable {
     const std::vector<Chunk> chunks = chunks_of(offset, out.bytes);
     bad_.reset();
     try {
-      for_each_job(static_cast<unsigned>(std::min<std::uint64_t>(workers_, chunks.size())),
+      // Worker 0 is the calling thread.
+      const unsigned workers = is_per_thread(stream) ? 1 : workers_;
+      for_each_job(static_cast<unsigned>(std::min<std::uint64_t>(workers, chunks.size())),
                    chunks.size(), [&](unsigned worker, std::uint64_t job) {
                      open_chunk(worker, chunks[job], offset, out, stream);
                    });
@@ -186,6 +201,7 @@ class DeviceReader::Impl : NonCopyable {
     std::optional<DeviceVerdict> verdict = std::exchange(pending_[slot].verdict, std::nullopt);
     if (!verdict) return;
     wait_until_ready(*verdict);
+    if (verdict->all_intact()) return;
     for (std::size_t i = 0; i < verdict->messages(); ++i) {
       if (verdict->intact(i)) continue;
       const std::lock_guard lock(mutex_);
@@ -213,8 +229,8 @@ class DeviceReader::Impl : NonCopyable {
   bool commits_;
   SegmentLayout::Extent extent_;
   DeviceSegments segments_;
-  unsigned workers_;
   std::uint64_t per_chunk_;
+  unsigned workers_;
   DeviceStaging staging_;
   std::vector<Pending> pending_;      // of each slot
   std::vector<std::size_t> turns_;    // of each worker: how many chunks it has opened

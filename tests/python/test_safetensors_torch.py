@@ -7,6 +7,7 @@ import pathlib
 import struct
 import subprocess
 import sys
+import threading
 
 import pytest
 import safetensors
@@ -211,6 +212,37 @@ def test_devices_that_paraes_cannot_open_on_get_copies(model, monkeypatch, recwa
     assert says[0].endswith("no program for this GPU")
 
 
+def test_threads_copy_from_their_own_staging(folder):
+    """Shards have locks of their own, and one framework."""
+    index = {"weight_map": {str(i): f"{i}.safetensors" for i in range(2)}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    for i in range(2):
+        encrypted.save_file({str(i): torch.full((300_000,), i + 1, dtype=torch.uint8)},
+                            f"{i}.safetensors.paes", key=KEY)
+    file = paraes.safetensors.safe_open("model.safetensors.index.json", "pt", key=KEY)
+    file._framework.device = type("Device", (), {"type": "xpu"})()
+    wrong = []
+
+    def on_the_host(*args, device=None, empty=torch.empty, **more):
+        return empty(*args, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch, "empty", on_the_host)
+
+        def read(i):
+            for _ in range(20):
+                if not torch.all(file.get_tensor(str(i)) == i + 1):
+                    wrong.append(i)
+
+        threads = [threading.Thread(target=read, args=(i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+    file.close()
+
+
 def test_a_wrong_key_and_damage(model):
     with pytest.raises(paraes.WrongKey):
         encrypted.load_file(model, key=bytes(32))
@@ -231,5 +263,5 @@ def test_the_check_of_a_gpu_finds_what_is_in_memory(folder):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(places)})
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((folder / "w.json").read_text())
-    assert result["found in memory, cpu"] == 1 and result["compared"] == 3
+    assert result["found in memory, cpu"] == 3 and result["compared"] == 3
     assert result["medians"].keys() == result["seconds"].keys()

@@ -153,9 +153,10 @@ class Model:
             shared.clear()
 
     def close(self) -> None:
-        for file in self._files:
-            file.close()
         self._is_closed = True
+        with contextlib.ExitStack() as closing:  # all of them, if one fails
+            for file in self._files:
+                closing.callback(file.close)
 
     def require_open(self) -> None:
         if self._is_closed:

@@ -91,9 +91,9 @@ def load_file(filename: Path, **options: Unpack[OpenOptions]) -> dict[str, Array
     """Return all tensors of an encrypted file, in the order of their places; or of all shards that
     an index names (`model.safetensors.index.json`, encrypted or not).
 
-    They share one memory for each file, and are handed out when all of it is authentic. options:
-    see paraes.files.OpenOptions. Raises as paraes.open() does, and HeaderError for what is no
-    safetensors file.
+    They share one memory for each file, and are handed out when all of it is authentic. An index
+    that is not encrypted is not authenticated. options: see paraes.files.OpenOptions. Raises as
+    paraes.open() does, and HeaderError for what is no safetensors file.
     """
     return _model.load(filename, _options(options), Framework())
 

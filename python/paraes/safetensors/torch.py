@@ -49,7 +49,6 @@ class Framework:
         self.device = torch.device(device)
         self._kernel = kernel
         self._opens = self.device.type == "cuda"  # the device does; torch calls HIP's so, too
-        self._staging: torch.Tensor | None = None
 
     def memory(self, size: int) -> torch.Tensor:
         everything = torch.empty(size + _model.ALIGNMENT, dtype=torch.uint8, device=self.device)
@@ -68,12 +67,16 @@ class Framework:
                     f"paraes opens the file on the CPU, and copies it to {self.device}: {error}",
                     RuntimeWarning, stacklevel=2)
                 self._opens = False
-        if self._staging is None:
-            self._staging = torch.empty(min(size, _STAGING_BYTES), dtype=torch.uint8, device="cpu",
-                                        pin_memory=self.device.type == "cuda")
-        staging = self._staging[: min(size, len(self._staging))]
-        done = reader.readinto(_bytes(staging))
-        part[:done].copy_(staging[:done])
+        # Other threads have their own: they may fill memory from other shards.
+        staging = torch.empty(min(size, _STAGING_BYTES), dtype=torch.uint8, device="cpu",
+                              pin_memory=self.device.type == "cuda")
+        done = 0
+        while done < size:
+            n = reader.readinto(_bytes(staging[: size - done]))
+            if n == 0:
+                break
+            part[done : done + n].copy_(staging[:n])
+            done += n
         return done
 
     def check(self, entry: Entry, name: str) -> None:
@@ -122,8 +125,9 @@ def load_file(filename: Path, device: Any = "cpu", **options: Unpack[LoadOptions
     an index names (`model.safetensors.index.json`, encrypted or not).
 
     device: as torch names it: "cpu", "cuda:0", 0. The tensors share one memory for each file, and
-    are handed out when all of it is authentic. options: see paraes.files.LoadOptions. Raises as
-    paraes.open() does, and HeaderError for what is no safetensors file.
+    are handed out when all of it is authentic. An index that is not encrypted is not authenticated.
+    options: see paraes.files.LoadOptions. Raises as paraes.open() does, and HeaderError for what is
+    no safetensors file.
     """
     made, rest = _split(device, options)
     return _model.load(filename, rest, made)
@@ -186,7 +190,7 @@ def _contents(tensors: Mapping[str, torch.Tensor]) -> _model.Contents:
         if dtype is None:
             raise InvalidArgument(f"tensor {name!r}: safetensors has no {tensor.dtype}")
         shape = list(tensor.shape)
-        if dtype == "F4":
+        if dtype == "F4" and shape:
             shape[-1] *= 2
         contents[name] = (dtype, shape, _bytes_of(tensor))
         size = tensor.nelement() * tensor.element_size()
