@@ -1,10 +1,12 @@
 """Settings of all tests: the same examples every time, and no deadlines on a busy machine."""
 
+import os
 import signal
 import sys
 import tempfile
 from pathlib import Path
 
+import device_arrays
 import pytest
 from hypothesis import configuration, settings
 
@@ -23,3 +25,16 @@ def folder(tmp_path, monkeypatch):
     """An empty folder, which is the working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def opencl():
+    """The first OpenCL device, and a stand-in for pyopencl."""
+    try:
+        made = device_arrays.OpenCl()
+    except (OSError, RuntimeError) as error:
+        if os.environ.get("PARAES_REQUIRE_DEVICE"):
+            raise
+        pytest.skip(f"there is no OpenCL device: {error}")
+    device_arrays.install_pyopencl(made)
+    return made

@@ -19,6 +19,19 @@ def together(*works):
             done.result()
 
 
+def refuses_without_secrets(call):
+    """Expects an error, in whose frames below the caller's no value has the word "secret"."""
+    try:
+        call()
+    except Exception as error:
+        frame = error.__traceback__.tb_next.tb_next
+        while frame is not None:
+            assert "secret" not in repr(frame.tb_frame.f_locals), frame.tb_frame.f_code
+            frame = frame.tb_next
+        return
+    raise AssertionError("no error")
+
+
 class FileObject(io.RawIOBase):
     """A file in memory, which can seek or not."""
 

@@ -31,18 +31,6 @@ def text(size, seed=1):
     return bytes((i * 7 + seed + (i >> 8)) % 256 for i in range(size))
 
 
-@pytest.fixture(scope="module")
-def opencl():
-    try:
-        made = device_arrays.OpenCl()
-    except (OSError, RuntimeError) as error:
-        if os.environ.get("PARAES_REQUIRE_DEVICE"):
-            raise
-        pytest.skip(f"there is no OpenCL device: {error}")
-    device_arrays.install_pyopencl(made)
-    return made
-
-
 def placed(opencl, content, shift):
     """The content in the midst of a buffer, `shift` bytes after its beginning."""
     return device_arrays.ClArray(opencl.buffer(b"\xee" * shift + content), shift)
