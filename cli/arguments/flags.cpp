@@ -29,7 +29,7 @@ constexpr Verbs info = bit(Verb::info);
 constexpr Verbs rekey_to = info << 1;
 constexpr Verbs pipes = encrypt | decrypt;
 constexpr Verbs all_but_info = pipes | verify | rekey;
-constexpr Verbs all = all_but_info | info;
+constexpr Verbs every = all_but_info | info;
 
 // ---- What the rules ask
 
@@ -132,12 +132,12 @@ constexpr Flag<S> key_flags[] = {
         use(verify, "Key of 16 or 32 bytes, or a Tink keyset; - is standard input."),
         use(rekey | rekey_to | info, "Key of 16 or 32 bytes; - is standard input.")),
     row<S>("--key-encoding", nullptr, choice(&S::key_encoding),
-           use(all | rekey_to, "How to read the key file, if its size is ambiguous."),
+           use(every | rekey_to, "How to read the key file, if its size is ambiguous."),
            rule(has_key_of_file, "{flag} goes with --{to}key-file")),
     row<S>("--key-hex", nullptr, text(&S::key_hex, "HEX"),
-           use(all | rekey_to, "Key in hex; only for tests: the process list shows it.")),
+           use(every | rekey_to, "Key in hex; only for tests: the process list shows it.")),
     row<S>("--key-command", nullptr, text(&S::key_command, "CMD"),
-           use(all | rekey_to, "Key that a shell command prints, like a file's.")),
+           use(every | rekey_to, "Key that a shell command prints, like a file's.")),
     row<S>("--passphrase", nullptr, on(&S::ask),
            use(rekey_to, "Ask for a passphrase on the terminal.")),
     row<S>(
@@ -147,11 +147,11 @@ constexpr Flag<S> key_flags[] = {
             "Passphrase from a file, without one final newline.")),
     row<S>("--passphrase-fd", nullptr,
            number(&S::passphrase_fd, 0, std::numeric_limits<int>::max()),
-           use(all | rekey_to, "Passphrase from an open file descriptor, like that of a file.")),
+           use(every | rekey_to, "Passphrase from an open file descriptor, like that of a file.")),
     row<S>("--passphrase-env", nullptr, text(&S::passphrase_env, "VAR"),
-           use(all | rekey_to, "Passphrase from an environment variable.")),
+           use(every | rekey_to, "Passphrase from an environment variable.")),
     row<S>("--passphrase-command", nullptr, text(&S::passphrase_command, "CMD"),
-           use(all | rekey_to, "Passphrase that a shell command prints, like a file's.")),
+           use(every | rekey_to, "Passphrase that a shell command prints, like a file's.")),
     row<S>(
         "--recipient", nullptr, text(&S::recipients, "KEY"),
         use(encrypt | rekey_to,
