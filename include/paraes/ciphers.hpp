@@ -10,9 +10,9 @@
 //              UnknownKernel or Unavailable for a kernel or device that cannot be used. A GPU that
 //              fails is DeviceError, and a failure of libcrypto in the kernel `openssl` is Error:
 //              they leave `out` unspecified;
-//   threads    the object spreads its work over Execution::threads threads. Ecb, Xts and Gcm have
-//              no state: any number of threads may use one at once. Cbc and Ctr: one caller at a
-//              time;
+//   threads    the object spreads its work over Execution::threads threads. BlockKey, Ecb, Xts and
+//              Gcm have no state: any number of threads may use one at once. Cbc and Ctr: one
+//              caller at a time;
 //   secrets    round keys, hash keys and copies of keys are zeroised on destruction.
 #pragma once
 
@@ -105,6 +105,32 @@ class PARAES_EXPORT Cipher {
   [[nodiscard]] virtual const detail::HostCipher& on_device() const noexcept = 0;
 };
 
+// An expanded key for ECB, CBC and CTR, without state: each call is a message of its own, or a part
+// of one. Sizes are multiples of 16 in ECB and CBC (SP 800-38A section 5.2).
+class PARAES_EXPORT BlockKey final : public Cipher {
+ public:
+  explicit BlockKey(Bytes key, const Execution& execution = {});
+
+  // Section 6.1, for tests and measurements: see Ecb.
+  void ecb_encrypt(Bytes in, MutableBytes out) const;
+  void ecb_decrypt(Bytes in, MutableBytes out) const;
+
+  // Section 6.2. iv: 16 bytes, unpredictable and new for each message; or the ciphertext block
+  // before `in`, which continues a message.
+  void cbc_encrypt(Bytes iv, Bytes in, MutableBytes out) const;
+  void cbc_decrypt(Bytes iv, Bytes in, MutableBytes out) const;
+
+  // Section 6.5, in both directions. counter: 16 bytes, the block with which the stream begins.
+  // offset: of `in` in this stream, which has at most 2^64 - 1 bytes. The same bytes of a stream
+  // never encrypt two texts.
+  void ctr(Bytes counter, std::uint64_t offset, Bytes in, MutableBytes out) const;
+
+ private:
+  [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;
+
+  std::shared_ptr<const detail::BlockCipher> cipher_;
+};
+
 // SP 800-38A section 6.1. Equal plaintext blocks give equal ciphertext blocks: use it for tests and
 // measurements only.
 class PARAES_EXPORT Ecb final : public Cipher {
@@ -182,6 +208,17 @@ class PARAES_EXPORT Xts final : public Cipher {
   std::size_t unit_bytes_;
 };
 
+// One of several messages of a call: see Gcm, whose rules hold for each.
+struct GcmText {
+  Bytes nonce;
+  Bytes aad = {};
+  Bytes in;
+  MutableBytes out;
+  MutableBytes tag = {};    // encrypt writes it
+  Bytes expected_tag = {};  // decrypt compares it
+  bool intact = false;      // set by decrypt; if not, `out` is all zero
+};
+
 // SP 800-38D. Associated data has at most 2^61 - 1 bytes, and a text at most 2^36 - 32 (section
 // 5.2.1.1).
 class PARAES_EXPORT Gcm final : public Cipher {
@@ -195,6 +232,12 @@ class PARAES_EXPORT Gcm final : public Cipher {
   // nonce: 1 to 2^61 - 1 bytes; tag: 4, 8, 12, 13, 14, 15 or 16 bytes (section 5.2.1.2). If the tag
   // does not match, fills `out` with zeros and throws IntegrityError.
   void decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag);
+
+  // Many messages in one call. A CPU interleaves short ones with nonces of 12 bytes, tags of 16 and
+  // no associated data. All arguments are checked before anything is written. No `out` or tag
+  // overlaps what another message has.
+  void encrypt(std::span<GcmText> texts);
+  void decrypt(std::span<GcmText> texts);
 
  private:
   [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;

@@ -35,8 +35,11 @@ enum class ErrorKind : std::uint8_t {
   io_error = 17,
   cannot_rename = 18,
   bad_padding = 19,
+  wrong_key_size = 20,
+  ambiguous_key = 21,
+  cancelled = 22,
 };
-inline constexpr ErrorKind last_error_kind = ErrorKind::bad_padding;
+inline constexpr ErrorKind last_error_kind = ErrorKind::cancelled;
 
 // The kind of any exception: that of its own class, or of the nearest base that has one.
 [[nodiscard]] PARAES_EXPORT ErrorKind error_kind(const std::exception& error) noexcept;
@@ -209,6 +212,12 @@ class PARAES_EXPORT WrongKey : public Error {
 
  private:
   Secret secret_;
+};
+
+// The caller ended the work, as by its progress function. Nothing is left of the output.
+class PARAES_EXPORT Cancelled : public Error {
+ public:
+  Cancelled() : Error("cancelled") {}
 };
 
 // The operating system reported an error, code() (an errno), or a file changed while it was read.

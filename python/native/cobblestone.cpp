@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "paraes/kdf.hpp"
+#include "paraes/message_streams.hpp"
 #include "paraes/recipients.hpp"
 #include "python/native/common.hpp"
-#include "python/native/segment_stream.hpp"
 
 namespace paraes::python {
 namespace {

@@ -223,12 +223,6 @@ inline void check_overlap(Bytes data, Bytes buf, bool in_place) {
   if (!same && overlap(data, buf)) refuse_overlap(in_place);
 }
 
-// `bytes` bytes of a buffer that is made anew if it is smaller.
-[[nodiscard]] inline MutableBytes grown(std::unique_ptr<IoBuffer>& buffer, std::size_t bytes) {
-  if (!buffer || buffer->size() < bytes) buffer = std::make_unique<IoBuffer>(bytes);
-  return buffer->span().first(bytes);
-}
-
 // Where to compute, from the arguments that all classes have after their own.
 [[nodiscard]] Execution execution_of(nb::handle threads, std::string device, std::string kernel);
 

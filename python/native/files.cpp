@@ -1,11 +1,9 @@
 // Whole files: encrypt_file, decrypt_file, verify_file, rekey_file.
 
-#include <fcntl.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -18,17 +16,10 @@
 #include <tuple>
 #include <utility>
 
-#include "python/native/places.hpp"
 #include "python/native/secrets.hpp"
 
 namespace paraes::python {
 namespace {
-
-// Ends the work: its progress function throws it.
-class Cancelled : public Error {
- public:
-  Cancelled() : Error("cancelled") {}
-};
 
 // Runs work in a thread of its own, while the caller's thread handles signals and reports progress.
 class Task {
@@ -38,11 +29,11 @@ class Task {
   explicit Task(nb::object progress) : progress_(std::move(progress)) {}
 
   // For the work: called with the number of bytes done so far.
-  void report(std::uint64_t done) {
+  void report(std::uint64_t done, std::optional<std::uint64_t> total) {
     done_.store(done, std::memory_order_relaxed);
+    total_.store(total.value_or(unknown), std::memory_order_relaxed);
     if (cancelled_.load(std::memory_order_relaxed)) throw Cancelled();
   }
-  void set_total(std::uint64_t bytes) { total_.store(bytes, std::memory_order_relaxed); }
 
   // Called when the work is cancelled, by the caller's thread and without the GIL.
   std::function<void()> on_cancel;
@@ -146,13 +137,13 @@ class Task {
 using Result =
     std::tuple<nb::str, std::uint64_t, std::optional<std::string>, std::optional<std::string>>;
 
-Result result_of(const std::string& output, std::uint64_t bytes, const Cipher* cipher) {
+Result result_of(const std::string& output, const FileResult& done) {
   Result result(nb::steal<nb::str>(PyUnicode_DecodeFSDefaultAndSize(
                     output.data(), static_cast<Py_ssize_t>(output.size()))),
-                bytes, std::nullopt, std::nullopt);
-  if (cipher != nullptr) {
-    std::get<2>(result) = cipher->device();
-    std::get<3>(result) = std::string(cipher->kernel());
+                done.plain_bytes, std::nullopt, std::nullopt);
+  if (!done.device.empty()) {
+    std::get<2>(result) = done.device;
+    std::get<3>(result) = done.kernel;
   }
   return result;
 }
@@ -163,67 +154,25 @@ struct FileCall {
       : where(take_where(options)),
         use(where),
         task(take_option(options, "progress")),
-        secrets(options, role) {
-    task.on_cancel = [this] { secrets.cancel(); };
+        secret(take_secret(options, role)) {
+    task.on_cancel = [this] { secret->cancel(); };
   }
 
-  [[nodiscard]] TransferOptions transfer() {
-    TransferOptions transfer;
-    transfer.threads = where.threads;
-    transfer.progress = [this](std::uint64_t done) { task.report(done); };
-    return transfer;
+  template <class Options>
+  void set(Options& file) {
+    file.execution = where;
+    file.progress = [this](std::uint64_t done, std::optional<std::uint64_t> total) {
+      task.report(done, total);
+    };
   }
 
   Execution where;
   DeviceUse use;
   Task task;
-  Secrets secrets;
+  std::unique_ptr<MessageSecret> secret;
 };
 
-// A file that has changed while it was read may have been intact.
-template <class F>
-void blaming_changes(const Source& source, const F& open) {
-  try {
-    open();
-  } catch (const IntegrityError&) {
-    source.check_unchanged();
-    throw;
-  } catch (const WrongKey&) {
-    source.check_unchanged();
-    throw;
-  }
-}
-
-Descriptor copy_of_regular(const OpenedFile& file) {
-  if (!file.is_regular()) {
-    throw InvalidArgument(file.path +
-                          ": it is not a regular file; paraes.open reads pipes and devices");
-  }
-  Descriptor copy(fcntl(file.descriptor.get(), F_DUPFD_CLOEXEC, 3));
-  if (copy.get() < 0) throw io_error(file.path, "open", errno);
-  return copy;
-}
-
-FileSource regular_source(const OpenedFile& file) {
-  return {copy_of_regular(file), file.path, file.status};
-}
-
-constexpr std::string_view suffix = ".paes";
-
 enum class Work { encrypt, decrypt, verify };
-
-// The output that is meant if none is given.
-std::string default_output(const std::string& input, Work work) {
-  if (work == Work::encrypt) return input + std::string(suffix);
-  if (work == Work::verify) return input;
-  const std::string name = file_name_of(input);
-  if (name.size() > suffix.size() && name.ends_with(suffix)) {
-    return input.substr(0, input.size() - suffix.size());
-  }
-  throw InvalidArgument(input +
-                        ": its name does not end in .paes, so its output has no name: pass "
-                        "target");
-}
 
 template <Work work>
 Result process_file(nb::handle source_path, nb::handle target_path, bool overwrite,
@@ -235,37 +184,25 @@ Result process_file(nb::handle source_path, nb::handle target_path, bool overwri
                            : work == Work::decrypt ? "decrypt_file"
                                                    : "verify_file");
   const std::string path = path_of(source_path);
-  const std::string target =
-      target_path.is_none() ? default_output(path, work) : path_of(target_path);
-  std::unique_ptr<Message> message;
-  std::uint64_t bytes = 0;
+  const std::string target = !target_path.is_none() ? path_of(target_path)
+                             : encrypts             ? encrypted_name(path)
+                             : work == Work::verify ? path
+                                                    : decrypted_name(path);
+  FileOptions file;
+  file.overwrite = overwrite;
+  call.set(file);
+  FileResult done;
   call.task.run([&] {
-    OpenedFile input = open_for_reading(path, call.secrets, false);
-    const OutputOptions output = {
-        .overwrite = overwrite, .is_encrypted = encrypts, .input = &input};
-    if (encrypts) {
-      const auto source = source_of(copy_of_regular(input), input.path, input.status);
-      call.task.set_total(source->remaining().value_or(0));
-      // Refuses the output before a passphrase takes its time, or age asks for something.
-      auto sink = create(target, call.secrets, output);
-      message = std::make_unique<Message>(call.secrets.new_message(), call.where);
-      bytes = seal_message(*source, *message, *sink, call.transfer()).plain_bytes;
-      commit(*sink, target, call.secrets, output);
-      return;
+    if constexpr (encrypts) {
+      done = encrypt_file(path, target, *call.secret, file);
+    } else if constexpr (work == Work::decrypt) {
+      done = decrypt_file(path, target, *call.secret, file);
+    } else {
+      done = verify_file(path, *call.secret, file);
     }
-    FileSource source = regular_source(input);
-    blaming_changes(source, [&] {
-      const auto sink = work == Work::verify ? nullptr : create(target, call.secrets, output);
-      message = std::make_unique<Message>(call.secrets.open_header(source).parts, call.where);
-      call.task.set_total(message->layout().extent_of(source.size()).plain_bytes);
-      OpenOptions open;
-      static_cast<TransferOptions&>(open) = call.transfer();
-      bytes = open_message(source, *message, sink.get(), open).plain_bytes;
-      if (sink) commit(*sink, target, call.secrets, output);
-    });
   });
   call.task.call_progress();
-  return result_of(target, bytes, &message->cipher());
+  return result_of(target, done);
 }
 
 Result rekey_file(nb::handle file_path, bool new_key, bool verify, const Options& options) {
@@ -282,57 +219,21 @@ Result rekey_file(nb::handle file_path, bool new_key, bool verify, const Options
   if (options.contains("context")) of_new["context"] = options["context"];
   const ForgottenOptions forgotten_too(of_new);
   FileCall call(options, Role::open);
-  const Secrets to(of_new, Role::rekey_to);
+  const std::unique_ptr<MessageSecret> to = take_secret(of_new, Role::rekey_to);
   check_all_taken(options, "rekey_file");
   call.task.on_cancel = [&] {
-    call.secrets.cancel();
-    to.cancel();
+    call.secret->cancel();
+    to->cancel();
   };
   const std::string path = path_of(file_path);
-  std::unique_ptr<Message> message;
-  std::uint64_t bytes = 0;
-  call.task.run([&] {
-    OpenedFile input = open_for_reading(path, call.secrets, false);
-    to.check_not_secret(input.status, path);
-    to.check_contents(path);
-    call.secrets.check_contents(path);
-    FileSource source = regular_source(input);
-    // Of two calls, the second would begin with what the first is about to replace.
-    if (!source.lock()) {
-      throw IoError(path +
-                        ": it is locked: another process works on it; try again when that has "
-                        "ended",
-                    EWOULDBLOCK, path);
-    }
-    blaming_changes(source, [&] {
-      Secrets::Opened old = call.secrets.open_header(source);
-      call.task.set_total(old.parts.layout.extent_of(source.size()).plain_bytes);
-      const bool keeps_data = old.preface.kdf == Kdf::recipients && to.to_recipients() && !new_key;
-      std::vector<std::uint8_t> header;
-      std::unique_ptr<Message> sealed;
-      if (keeps_data) {
-        header = to.header_for_recipients(old);
-      } else {
-        sealed = std::make_unique<Message>(to.new_message(), call.where);
-      }
-      const auto sink = create_replacement(input);
-      if (keeps_data && !verify) {
-        bytes =
-            replace_header(source, old.parts.layout, header, *sink, call.transfer()).plain_bytes;
-      } else {
-        const Message from(std::move(old.parts), call.where);
-        bytes = keeps_data
-                    ? verify_and_replace_header(source, from, header, *sink, call.transfer())
-                          .plain_bytes
-                    : reseal_message(source, from, *sealed, *sink, call.transfer()).plain_bytes;
-        message = std::move(sealed);
-      }
-      source.check_unchanged();
-      commit_replacement(*sink, input);
-    });
-  });
+  RekeyOptions file;
+  file.new_key = new_key;
+  file.verify = verify;
+  call.set(file);
+  FileResult done;
+  call.task.run([&] { done = paraes::rekey_file(path, *call.secret, *to, file); });
   call.task.call_progress();
-  return result_of(path, bytes, message ? &message->cipher() : nullptr);
+  return result_of(path, done);
 }
 
 }  // namespace

@@ -385,13 +385,13 @@ class GpuSegments {
     }
     if (header.is_none()) {
       const nb::gil_scoped_release released;
-      parts_ = call.secrets.new_message();
+      parts_ = call.secret->new_message();
       return;
     }
     const Buffer start(header, "header");
     const nb::gil_scoped_release released;
     MemorySource source(start.bytes(), "header");
-    parts_ = call.secrets.open_header(source).parts;
+    parts_ = call.secret->open_header(source).parts;
   }
 
   Turns turns_;

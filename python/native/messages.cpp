@@ -9,11 +9,9 @@
 
 #include "paraes/device_segments.hpp"
 #include "paraes/memory.hpp"
+#include "paraes/message_streams.hpp"
 #include "python/native/device_calls.hpp"
-#include "python/native/places.hpp"
-#include "python/native/reader.hpp"
 #include "python/native/secrets.hpp"
-#include "python/native/segment_stream.hpp"
 #include "python/native/streams.hpp"
 
 namespace paraes::python {
@@ -27,7 +25,7 @@ nb::bytes seal(AnyBuffer object, const Options& options) {
   std::optional<Message> message;
   {
     const nb::gil_scoped_release released;
-    message.emplace(call.secrets.new_message(), call.where);
+    message.emplace(call.secret->new_message(), call.where);
   }
   const Bytes header = message->header();
   NewBytes out(static_cast<std::size_t>(message->layout().sealed_bytes(data.size())));
@@ -48,7 +46,7 @@ nb::bytes unseal(AnyBuffer object, const Options& options) {
   {
     const nb::gil_scoped_release released;
     MemorySource source(data.bytes(), "data");
-    message.emplace(call.secrets.open_header(source).parts, call.where);
+    message.emplace(call.secret->open_header(source).parts, call.where);
     extent = message->layout().extent_of(data.size());
   }
   NewBytes out(static_cast<std::size_t>(extent.plain_bytes));
@@ -68,8 +66,8 @@ class PlainReader {
   PlainReader(std::unique_ptr<PositionalSource> source, Message message, const Execution& where,
               bool in_threads)
       : use_(where),
-        reader_(std::make_unique<Reader>(std::move(source), std::move(message), where.threads,
-                                         in_threads)),
+        reader_(std::make_unique<MessageReader>(std::move(source), std::move(message),
+                                                where.threads, in_threads)),
         size_(reader_->size()) {}
   ~PlainReader() {
     abandon_devices_after_fork();
@@ -146,7 +144,7 @@ class PlainReader {
 
   Turns turns_;
   DeviceUse use_;
-  std::unique_ptr<Reader> reader_;
+  std::unique_ptr<MessageReader> reader_;
   std::optional<DeviceUse> device_use_;
   std::string device_kernel_;                            // that was asked for
   std::unique_ptr<OnDevices<DeviceReader>> on_devices_;  // they read from reader_'s source
@@ -239,44 +237,42 @@ class StreamReader {
   bool failed_ = false;  // otherwise
 };
 
-// A descriptor of its own for a file object that is nothing but a file, at its start; none for
+// A source of its own for a file object that is nothing but a regular file, at its start; none for
 // others, such as a gzip.GzipFile, which has the descriptor of something else.
-std::optional<OpenedFile> plain_file(const nb::object& file) {
+std::unique_ptr<Source> plain_file(const nb::object& file) {
   const nb::module_ io = nb::module_::import_("io");
   nb::object raw = file;
   const nb::handle type = file.type();
   if (type.is(io.attr("BufferedReader")) || type.is(io.attr("BufferedRandom"))) {
     raw = file.attr("raw");
   }
-  if (!raw.type().is(io.attr("FileIO"))) return std::nullopt;
-  if (number_returned(file.attr("tell")(), "tell") != 0) return std::nullopt;
+  if (!raw.type().is(io.attr("FileIO"))) return nullptr;
+  if (number_returned(file.attr("tell")(), "tell") != 0) return nullptr;
   if (type.is(io.attr("BufferedRandom"))) file.attr("flush")();
-  OpenedFile opened;
   const nb::object name = file.attr("name");
-  opened.path = PyUnicode_Check(name.ptr()) ? path_of(name) : nb::repr(file).c_str();
-  opened.descriptor = Descriptor(fcntl(nb::cast<int>(raw.attr("fileno")()), F_DUPFD_CLOEXEC, 3));
-  if (opened.descriptor.get() < 0 || fstat(opened.descriptor.get(), &opened.status) != 0 ||
-      !opened.is_regular()) {
-    return std::nullopt;
+  std::string path = PyUnicode_Check(name.ptr()) ? path_of(name) : nb::repr(file).c_str();
+  Descriptor descriptor(fcntl(nb::cast<int>(raw.attr("fileno")()), F_DUPFD_CLOEXEC, 3));
+  struct stat status = {};
+  if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return nullptr;
   }
-  return opened;
+  return source_of(std::move(descriptor), std::move(path), status);
 }
 
 nb::object open_reader(nb::object file, const Options& options) {
   const Call call(options, Role::open, "open");
-  std::optional<OpenedFile> opened;
   std::unique_ptr<Source> source;
   bool in_threads = true;
   if (is_path(file)) {
     const std::string path = path_of(file);
     const nb::gil_scoped_release released;
-    opened = open_for_reading(path, call.secrets, true);
+    source = open_input(path, *call.secret, true);
   } else if (!nb::hasattr(file, "read") && !nb::hasattr(file, "readinto")) {
     throw nb::type_error("file: a path or a binary file object is required");
   } else {
     const bool seeks = nb::hasattr(file, "seekable") && nb::bool_(file.attr("seekable")());
-    if (seeks) opened = plain_file(file);
-    if (!opened) {
+    if (seeks) source = plain_file(file);
+    if (!source) {
       in_threads = false;
       if (seeks) {
         source = std::make_unique<FileObjectSource>(file);
@@ -285,14 +281,11 @@ nb::object open_reader(nb::object file, const Options& options) {
       }
     }
   }
-  if (opened) {
-    source = source_of(std::move(opened->descriptor), opened->path, opened->status);
-  }
   std::unique_ptr<PlainReader> reader;
   std::unique_ptr<StreamReader> stream;
   {
     const nb::gil_scoped_release released;
-    Message message(call.secrets.open_header(*source).parts, call.where);
+    Message message(call.secret->open_header(*source).parts, call.where);
     if (dynamic_cast<PositionalSource*>(source.get()) != nullptr) {
       std::unique_ptr<PositionalSource> positional(
           static_cast<PositionalSource*>(source.release()));

@@ -89,6 +89,9 @@ class GcmCipher : public HostCipher {
   // Decrypts and verifies (section 7.2). Returns false if the tag does not match: the caller must
   // then zeroise `out`.
   [[nodiscard]] virtual bool open(const GcmMessage& message) const = 0;
+  // Encrypts or decrypts each of several messages. Sets GcmText::intact, and zeroises the output of
+  // a message that is not.
+  virtual void crypt_texts(Direction direction, std::span<GcmText> texts) const;
   // Seals or opens those segments of one message that are not done (see SegmentCipher). Sets
   // Segment::done of each segment that it finishes, even if it throws later.
   virtual void crypt(Direction direction, const SegmentNonces& nonces,
@@ -125,6 +128,27 @@ class GcmCipher : public HostCipher {
   // over.
   [[nodiscard]] virtual bool falls_back(const Error&) const { return false; }
 };
+
+[[nodiscard]] inline GcmMessage message_of(Bytes nonce, Bytes aad, Bytes in,
+                                           MutableBytes out) noexcept {
+  return {.nonce = nonce.data(),
+          .nonce_bytes = nonce.size(),
+          .aad = aad.data(),
+          .aad_bytes = aad.size(),
+          .in = in.data(),
+          .out = out.data(),
+          .bytes = in.size(),
+          .tag = nullptr,
+          .expected_tag = nullptr,
+          .tag_bytes = 0};
+}
+[[nodiscard]] inline GcmMessage message_of(const GcmText& text) noexcept {
+  GcmMessage message = message_of(text.nonce, text.aad, text.in, text.out);
+  message.tag = text.tag.data();
+  message.expected_tag = text.expected_tag.data();
+  message.tag_bytes = text.expected_tag.size();
+  return message;
+}
 
 // Throws for the two checks below, which are inline because short messages pass them, too.
 [[noreturn, gnu::cold]] void refuse_gcm_sizes(std::uint64_t bytes);
@@ -192,6 +216,12 @@ inline void set_message(GcmMessage& message, Direction direction,
     message.expected_tag = segment.in.data() + bytes;
     message.tag_bytes = segment_tag_bytes;
   }
+}
+
+// Notes whether a message is intact. Zeroises the plaintext of one that is not.
+inline void finish_decryption(GcmText& text, bool intact) noexcept {
+  text.intact = intact;
+  if (!intact) secure_zero(text.out.data(), text.out.size());
 }
 
 // Notes that a segment is done. Zeroises the plaintext if its tag does not match.

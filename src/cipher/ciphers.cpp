@@ -46,6 +46,37 @@ std::array<std::uint8_t, block_bytes> to_block(Bytes bytes, const char* name) {
   return block;
 }
 
+void ecb_message(const detail::BlockCipher& cipher, Direction direction, Bytes in,
+                 MutableBytes out) {
+  check_buffers(in, out);
+  detail::check_whole_blocks(in.size(), "ECB (SP 800-38A section 5.2)");
+  cipher.ecb(direction, in.data(), out.data(), in.size());
+}
+
+// chain: the ciphertext block before `in`; becomes the last one.
+void cbc_message(const detail::BlockCipher& cipher, Direction direction,
+                 std::array<std::uint8_t, block_bytes>& chain, Bytes in, MutableBytes out) {
+  check_buffers(in, out);
+  detail::check_whole_blocks(in.size(), "CBC (SP 800-38A section 5.2)");
+  if (direction == Direction::encrypt) {
+    cipher.cbc_encrypt(chain.data(), in.data(), out.data(), in.size());
+  } else {
+    cipher.cbc_decrypt(chain.data(), in.data(), out.data(), in.size());
+  }
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_long_stream() {
+  throw InvalidArgument("a CTR stream has at most 2^64 - 1 bytes");
+}
+
+void ctr_message(const detail::BlockCipher& cipher, const std::uint8_t* counter,
+                 std::uint64_t offset, Bytes in, MutableBytes out) {
+  check_buffers(in, out);
+  // Behind this end, positions and thus the key stream would begin again.
+  if (in.size() > UINT64_MAX - offset) refuse_long_stream();
+  cipher.ctr(counter, offset, in.data(), out.data(), in.size());
+}
+
 // Throws if XTS cannot process `bytes` bytes in units of unit_bytes.
 [[gnu::cold, gnu::noinline]] void check_xts_text(std::size_t bytes, std::size_t unit_bytes) {
   if (bytes < block_bytes) {
@@ -110,19 +141,6 @@ constexpr std::size_t most_nonce_bytes = (std::size_t{1} << 61) - 1;
       "damaged data");
 }
 
-GcmMessage message_of(Bytes nonce, Bytes aad, Bytes in, MutableBytes out) {
-  return {.nonce = nonce.data(),
-          .nonce_bytes = nonce.size(),
-          .aad = aad.data(),
-          .aad_bytes = aad.size(),
-          .in = in.data(),
-          .out = out.data(),
-          .bytes = in.size(),
-          .tag = nullptr,
-          .expected_tag = nullptr,
-          .tag_bytes = 0};
-}
-
 // One comparison for both limits.
 bool is_nonce_size(std::size_t bytes, std::size_t least) {
   return bytes - least <= most_nonce_bytes - least;
@@ -130,6 +148,22 @@ bool is_nonce_size(std::size_t bytes, std::size_t least) {
 
 bool is_tag_size(std::size_t bytes) {
   return (bytes >= 12 && bytes <= 16) || bytes == 8 || bytes == 4;
+}
+
+void check_new_message(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
+  check_buffers(in, out);
+  detail::check_gcm_sizes(aad.size(), in.size());
+  if (!is_nonce_size(nonce.size(), least_new_nonce_bytes) || tag.size() != 16) {
+    refuse_new_message(nonce.size(), tag.size());
+  }
+}
+
+void check_message(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) {
+  check_buffers(in, out);
+  detail::check_gcm_sizes(aad.size(), in.size());
+  if (!is_nonce_size(nonce.size(), 1) || !is_tag_size(tag.size())) {
+    refuse_message(nonce.size(), tag.size());
+  }
 }
 
 }  // namespace
@@ -164,25 +198,44 @@ int Cipher::threads() const noexcept { return on_device().threads(); }
 std::string Cipher::fallback() const { return on_device().fallback(); }
 PhaseTimes Cipher::take_device_times() const { return on_device().take_times(); }
 
+const detail::HostCipher& BlockKey::on_device() const noexcept { return *cipher_; }
 const detail::HostCipher& Ecb::on_device() const noexcept { return *cipher_; }
 const detail::HostCipher& Cbc::on_device() const noexcept { return *cipher_; }
 const detail::HostCipher& Ctr::on_device() const noexcept { return *cipher_; }
 const detail::HostCipher& Xts::on_device() const noexcept { return *cipher_; }
 const detail::HostCipher& Gcm::on_device() const noexcept { return *cipher_; }
 
+BlockKey::BlockKey(Bytes key, const Execution& execution)
+    : cipher_(detail::open_block_cipher(key, execution)) {}
+
+void BlockKey::ecb_encrypt(Bytes in, MutableBytes out) const {
+  ecb_message(*cipher_, Direction::encrypt, in, out);
+}
+void BlockKey::ecb_decrypt(Bytes in, MutableBytes out) const {
+  ecb_message(*cipher_, Direction::decrypt, in, out);
+}
+void BlockKey::cbc_encrypt(Bytes iv, Bytes in, MutableBytes out) const {
+  auto chain = to_block(iv, "the CBC initialization vector");
+  cbc_message(*cipher_, Direction::encrypt, chain, in, out);
+}
+void BlockKey::cbc_decrypt(Bytes iv, Bytes in, MutableBytes out) const {
+  auto chain = to_block(iv, "the CBC initialization vector");
+  cbc_message(*cipher_, Direction::decrypt, chain, in, out);
+}
+void BlockKey::ctr(Bytes counter, std::uint64_t offset, Bytes in, MutableBytes out) const {
+  if (counter.size() != block_bytes) refuse_block("the CTR counter block", counter.size());
+  ctr_message(*cipher_, counter.data(), offset, in, out);
+}
+
 Ecb::Ecb(Bytes key, const Execution& execution)
     : cipher_(detail::open_block_cipher(key, execution)) {}
 
 void Ecb::encrypt(Bytes in, MutableBytes out) {
-  check_buffers(in, out);
-  detail::check_whole_blocks(in.size(), "ECB (SP 800-38A section 5.2)");
-  cipher_->ecb(Direction::encrypt, in.data(), out.data(), in.size());
+  ecb_message(*cipher_, Direction::encrypt, in, out);
 }
 
 void Ecb::decrypt(Bytes in, MutableBytes out) {
-  check_buffers(in, out);
-  detail::check_whole_blocks(in.size(), "ECB (SP 800-38A section 5.2)");
-  cipher_->ecb(Direction::decrypt, in.data(), out.data(), in.size());
+  ecb_message(*cipher_, Direction::decrypt, in, out);
 }
 
 Cbc::Cbc(Bytes key, Bytes iv, const Execution& execution)
@@ -191,15 +244,11 @@ Cbc::Cbc(Bytes key, Bytes iv, const Execution& execution)
 
 void Cbc::encrypt(Bytes in, MutableBytes out) {
   owner_.check("a message in CBC");
-  check_buffers(in, out);
-  detail::check_whole_blocks(in.size(), "CBC (SP 800-38A section 5.2)");
-  cipher_->cbc_encrypt(chain_.data(), in.data(), out.data(), in.size());
+  cbc_message(*cipher_, Direction::encrypt, chain_, in, out);
 }
 
 void Cbc::decrypt(Bytes in, MutableBytes out) {
-  check_buffers(in, out);
-  detail::check_whole_blocks(in.size(), "CBC (SP 800-38A section 5.2)");
-  cipher_->cbc_decrypt(chain_.data(), in.data(), out.data(), in.size());
+  cbc_message(*cipher_, Direction::decrypt, chain_, in, out);
 }
 
 void Cbc::reset(Bytes iv) {
@@ -213,12 +262,7 @@ Ctr::Ctr(Bytes key, Bytes counter, const Execution& execution)
 
 void Ctr::process(Bytes in, MutableBytes out) {
   owner_.check("a CTR stream");
-  check_buffers(in, out);
-  // Behind this end, positions and thus the key stream would begin again.
-  if (in.size() > UINT64_MAX - offset_) {
-    throw InvalidArgument("a CTR stream has at most 2^64 - 1 bytes");
-  }
-  cipher_->ctr(initial_.data(), offset_, in.data(), out.data(), in.size());
+  ctr_message(*cipher_, initial_.data(), offset_, in, out);
   offset_ += in.size();
 }
 
@@ -247,25 +291,42 @@ Gcm::Gcm(Bytes key, const Execution& execution)
     : cipher_(detail::open_gcm_cipher(key, execution, detail::Pairs::refuse)) {}
 
 void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
-  check_buffers(in, out);
-  detail::check_gcm_sizes(aad.size(), in.size());
-  if (!is_nonce_size(nonce.size(), least_new_nonce_bytes) || tag.size() != 16) {
-    refuse_new_message(nonce.size(), tag.size());
-  }
-  GcmMessage message = message_of(nonce, aad, in, out);
+  check_new_message(nonce, aad, in, out, tag);
+  GcmMessage message = detail::message_of(nonce, aad, in, out);
   message.tag = tag.data();
   cipher_->seal(message);
 }
 
 void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) {
-  check_buffers(in, out);
-  detail::check_gcm_sizes(aad.size(), in.size());
-  if (!is_nonce_size(nonce.size(), 1) || !is_tag_size(tag.size()))
-    refuse_message(nonce.size(), tag.size());
-  GcmMessage message = message_of(nonce, aad, in, out);
+  check_message(nonce, aad, in, out, tag);
+  GcmMessage message = detail::message_of(nonce, aad, in, out);
   message.expected_tag = tag.data();
   message.tag_bytes = tag.size();
   if (!cipher_->open(message)) refuse_tag(out);
+}
+
+void Gcm::encrypt(std::span<GcmText> texts) {
+  for (const GcmText& text : texts) {
+    check_new_message(text.nonce, text.aad, text.in, text.out, text.tag);
+  }
+  cipher_->crypt_texts(Direction::encrypt, texts);
+}
+
+void Gcm::decrypt(std::span<GcmText> texts) {
+  for (const GcmText& text : texts) {
+    check_message(text.nonce, text.aad, text.in, text.out, text.expected_tag);
+  }
+  cipher_->crypt_texts(Direction::decrypt, texts);
+}
+
+void detail::GcmCipher::crypt_texts(Direction direction, std::span<GcmText> texts) const {
+  for (GcmText& text : texts) {
+    if (direction == Direction::encrypt) {
+      seal(message_of(text));
+    } else {
+      finish_decryption(text, open(message_of(text)));
+    }
+  }
 }
 
 }  // namespace paraes

@@ -1,5 +1,6 @@
 #include "src/cipher/cpu.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/cipher/parallel_modes.hpp"
@@ -64,20 +65,31 @@ class CpuXts final : public OnCpu<XtsCipher, std::unique_ptr<const XtsKey>> {
   }
 };
 
-// Segments that a kernel processes in one call each, or several in one call.
+// Segments and messages that a kernel processes in one call each, or several in one call.
 class JobList {
  public:
   explicit JobList(Direction direction) : direction_(direction) {}
 
   void add(const GcmKey& key, const SegmentNonces& nonces, SegmentCipher::Segment& segment) {
-    if (count_ == most || (count_ != 0 && &key.cipher.kernel != kernel_)) run();
-    kernel_ = &key.cipher.kernel;
-    segments_[count_] = &segment;
-    GcmJob& job = jobs_[count_++];
-    job.schedule = &key.cipher.schedule;
-    job.hash = &key.hash;
+    GcmJob& job = add(key, {&segment, nullptr});
     job.nonce = nonce_words(nonces, segment.index, segment.last);
     set_message(job.message, direction_, job.nonce, segment);
+  }
+
+  // text: one that fits() takes.
+  void add(const GcmKey& key, GcmText& text) {
+    GcmJob& job = add(key, {nullptr, &text});
+    job.nonce = {};
+    std::copy(text.nonce.begin(), text.nonce.end(),
+              reinterpret_cast<std::uint8_t*>(job.nonce.data()));
+    job.message = message_of(text);
+    job.message.nonce = reinterpret_cast<const std::uint8_t*>(job.nonce.data());
+  }
+
+  // Whether a message is one of those that are interleaved: see GcmJob.
+  [[nodiscard]] bool fits(const GcmText& text) const noexcept {
+    return text.nonce.size() == 12 && text.aad.empty() &&
+           (direction_ == Direction::encrypt || text.expected_tag.size() == segment_tag_bytes);
   }
 
   // Processes the segments in the list and empties it.
@@ -89,12 +101,36 @@ class JobList {
     if (many != nullptr) many(jobs_, count);
     for (std::size_t i = 0; i < count; ++i) {
       if (many == nullptr) run_one(jobs_[i]);
-      finish(direction_, *segments_[i], encrypts || jobs_[i].intact);
+      finish(results_[i], encrypts || jobs_[i].intact);
     }
   }
 
  private:
   static constexpr std::size_t most = 32;
+
+  // Whose job it is: one of the two.
+  struct Result {
+    SegmentCipher::Segment* segment;
+    GcmText* text;
+  };
+
+  GcmJob& add(const GcmKey& key, Result result) {
+    if (count_ == most || (count_ != 0 && &key.cipher.kernel != kernel_)) run();
+    kernel_ = &key.cipher.kernel;
+    results_[count_] = result;
+    GcmJob& job = jobs_[count_++];
+    job.schedule = &key.cipher.schedule;
+    job.hash = &key.hash;
+    return job;
+  }
+
+  void finish(const Result& result, bool intact) const noexcept {
+    if (result.segment != nullptr) {
+      detail::finish(direction_, *result.segment, intact);
+    } else if (direction_ == Direction::decrypt) {
+      finish_decryption(*result.text, intact);
+    }
+  }
 
   void run_one(GcmJob& job) const {
     if (direction_ == Direction::encrypt) {
@@ -108,7 +144,7 @@ class JobList {
   const Kernel* kernel_ = nullptr;
   std::size_t count_ = 0;
   GcmJob jobs_[most];
-  SegmentCipher::Segment* segments_[most];
+  Result results_[most];
 };
 
 class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
@@ -136,6 +172,18 @@ class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
         jobs.add(*key_, nonces, segment);
       } else {
         crypt_one(*this, direction, nonces, segment);
+      }
+    }
+    jobs.run();
+  }
+
+  void crypt_texts(Direction direction, std::span<GcmText> texts) const override {
+    JobList jobs(direction);
+    for (GcmText& text : texts) {
+      if (text.in.size() < one_call_bytes_ && jobs.fits(text)) {
+        jobs.add(*key_, text);
+      } else {
+        GcmCipher::crypt_texts(direction, {&text, 1});
       }
     }
     jobs.run();

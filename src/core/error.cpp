@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "paraes/keys.hpp"
+
 namespace paraes {
 namespace {
 
@@ -21,6 +23,8 @@ bool is_of(const std::exception& error) noexcept {
 constexpr Class classes[] = {
     {ErrorKind::target_exists, ErrorKind::invalid_argument, is_of<TargetExists>},
     {ErrorKind::unknown_kernel, ErrorKind::invalid_argument, is_of<UnknownKernel>},
+    {ErrorKind::wrong_key_size, ErrorKind::invalid_argument, is_of<WrongKeySize>},
+    {ErrorKind::ambiguous_key, ErrorKind::invalid_argument, is_of<AmbiguousKey>},
     {ErrorKind::invalid_argument, ErrorKind::error, is_of<InvalidArgument>},
     {ErrorKind::unknown_device, ErrorKind::unavailable, is_of<UnknownDevice>},
     {ErrorKind::missing_program, ErrorKind::unavailable, is_of<MissingProgram>},
@@ -36,6 +40,7 @@ constexpr Class classes[] = {
     {ErrorKind::wrong_key, ErrorKind::error, is_of<WrongKey>},
     {ErrorKind::cannot_rename, ErrorKind::io_error, is_of<CannotRename>},
     {ErrorKind::io_error, ErrorKind::error, is_of<IoError>},
+    {ErrorKind::cancelled, ErrorKind::error, is_of<Cancelled>},
     {ErrorKind::error, ErrorKind::error, is_of<Error>},
     {ErrorKind::memory, ErrorKind::memory, is_of<std::bad_alloc>},
 };

@@ -41,6 +41,9 @@ const std::vector<std::pair<ErrorKind, IsOf>> classes = {
     {ErrorKind::io_error, is_of<IoError>},
     {ErrorKind::cannot_rename, is_of<CannotRename>},
     {ErrorKind::bad_padding, is_of<BadPadding>},
+    {ErrorKind::wrong_key_size, is_of<WrongKeySize>},
+    {ErrorKind::ambiguous_key, is_of<AmbiguousKey>},
+    {ErrorKind::cancelled, is_of<Cancelled>},
 };
 
 void expect(ErrorKind kind, const std::exception& error) {
@@ -71,10 +74,16 @@ TEST(ErrorKind, IsThatOfTheClass) {
   expect(ErrorKind::wrong_key, WrongKey(WrongKey::Secret::key, "key"));
   expect(ErrorKind::io_error, IoError("io", 5));
   expect(ErrorKind::cannot_rename, CannotRename("rename", 5));
+  expect(ErrorKind::wrong_key_size, WrongKeySize("size"));
+  expect(ErrorKind::ambiguous_key, AmbiguousKey("key"));
+  expect(ErrorKind::cancelled, Cancelled());
 }
 
 TEST(ErrorKind, OfOtherClassesIsThatOfTheirBase) {
-  expect(ErrorKind::invalid_argument, WrongKeySize("size"));
+  class Narrower : public InvalidArgument {
+    using InvalidArgument::InvalidArgument;
+  };
+  expect(ErrorKind::invalid_argument, Narrower("narrower"));
   EXPECT_EQ(error_kind(std::runtime_error("another")), ErrorKind::other);
   EXPECT_FALSE(is_a(ErrorKind::other, ErrorKind::error));
   EXPECT_FALSE(is_a(ErrorKind::error, ErrorKind::other));

@@ -3,13 +3,9 @@
 #include "paraes/forks.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <exception>
 #include <filesystem>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <vector>
 
@@ -18,27 +14,13 @@
 #include "paraes/messages.hpp"
 #include "paraes/streams.hpp"
 #include "tests/support/buffers.hpp"
+#include "tests/support/in_child.hpp"
 
 namespace paraes {
 namespace {
 
 using support::Buffer;
-
-// Whether `work` returns true in a child process.
-bool in_child(const std::function<bool()>& work) {
-  const pid_t child = fork();
-  if (child == 0) {
-    bool done = false;
-    try {
-      done = work();
-    } catch (const std::exception& error) {
-      std::cerr << "in the child: " << error.what() << '\n';
-    }
-    _exit(done ? 0 : 1);
-  }
-  int status = -1;
-  return waitpid(child, &status, 0) == child && status == 0;
-}
+using support::in_child;
 
 bool is_refused(const std::function<void()>& work) {
   try {

@@ -1,15 +1,22 @@
-#include "python/native/reader.hpp"
+// Reads the plaintext of a message at any offset, and ahead of a caller that reads in order.
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
+#include <exception>
+#include <mutex>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "paraes/error.hpp"
+#include "paraes/message_streams.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/threads.hpp"
+#include "src/io/grown.hpp"
 
-namespace paraes::python {
+namespace paraes {
 namespace {
 
 // A window grows up to this size. From the smaller one on, the next window is opened ahead.
@@ -27,9 +34,66 @@ std::uint64_t segments_in(const SegmentLayout& layout, std::uint64_t bytes) {
 
 }  // namespace
 
-class Reader::Ahead {
+class MessageReader::Impl {
  public:
-  explicit Ahead(const Reader& reader) : reader_(reader), thread_([this] { work(); }) {}
+  Impl(std::unique_ptr<PositionalSource> source, Message message, int threads, bool in_threads);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return extent_.plain_bytes; }
+  [[nodiscard]] const PositionalSource& source() const noexcept { return *source_; }
+  [[nodiscard]] const Message& message() const noexcept { return message_; }
+  [[nodiscard]] int source_threads() const noexcept { return in_threads_ ? threads_ : 1; }
+  std::size_t read(std::uint64_t offset, MutableBytes out);
+  void forget() noexcept;
+
+ private:
+  // Plaintext of consecutive segments.
+  struct Window {
+    std::uint64_t begin = 0;
+    std::size_t bytes = 0;
+    std::unique_ptr<IoBuffer> memory;
+
+    [[nodiscard]] bool holds(std::uint64_t offset) const noexcept {
+      return offset >= begin && offset - begin < bytes;
+    }
+  };
+
+  // Buffers of sealed segments, one for each thread that opens a range.
+  using Scratch = std::vector<std::unique_ptr<IoBuffer>>;
+
+  // The thread that opens the next window while the caller uses the present one.
+  class Ahead;
+
+  void open_range(std::uint64_t first, std::uint64_t count, MutableBytes plain, int threads,
+                  Scratch& scratch) const;
+  void fill(Window& window, std::uint64_t first, std::uint64_t count, int threads,
+            Scratch& scratch) const;
+  [[nodiscard]] std::uint64_t plain_bytes(std::uint64_t first, std::uint64_t count) const noexcept;
+  [[nodiscard]] bool take_ahead(std::uint64_t offset);
+  void read_ahead(std::uint64_t offset);
+  void fill_window(std::uint64_t at, std::uint64_t first, std::size_t bytes, bool in_order,
+                   bool direct);
+  void forget_parents_thread() noexcept;
+
+  std::unique_ptr<PositionalSource> source_;
+  Message message_;
+  SegmentLayout::Extent extent_;
+  int threads_;
+  bool in_threads_;
+  unsigned forks_;
+
+  Window window_;
+  Scratch scratch_;
+  std::uint64_t next_offset_ = 0;      // where a caller that reads in order goes on
+  std::uint64_t window_segments_ = 0;  // of the last window; grows while reads are in order
+  std::unique_ptr<Ahead> ahead_;
+};
+
+class MessageReader::Impl::Ahead {
+ public:
+  explicit Ahead(const Impl& reader) : reader_(reader), thread_([this] { work(); }) {}
   ~Ahead() {
     {
       const std::lock_guard lock(mutex_);
@@ -110,7 +174,7 @@ class Reader::Ahead {
     }
   }
 
-  const Reader& reader_;
+  const Impl& reader_;
   Scratch scratch_;
   Window window_;
   std::mutex mutex_;
@@ -123,8 +187,8 @@ class Reader::Ahead {
   std::thread thread_;  // the last member: it uses the others
 };
 
-Reader::Reader(std::unique_ptr<PositionalSource> source, Message message, int threads,
-               bool in_threads)
+MessageReader::Impl::Impl(std::unique_ptr<PositionalSource> source, Message message, int threads,
+                          bool in_threads)
     : source_(std::move(source)),
       message_(std::move(message)),
       extent_(message_.layout().extent_of(source_->size())),
@@ -134,19 +198,20 @@ Reader::Reader(std::unique_ptr<PositionalSource> source, Message message, int th
   fill(window_, extent_.segments - 1, 1, 1, scratch_);
 }
 
-Reader::~Reader() {
+MessageReader::Impl::~Impl() {
   if (forks_ != forks()) forget_parents_thread();
   Ahead::wipe(window_);
 }
 
 // In a child process the thread does not exist, and its mutex may be locked for ever: `ahead_` is
 // given up without its destructor.
-void Reader::forget_parents_thread() noexcept {
+void MessageReader::Impl::forget_parents_thread() noexcept {
   static_cast<void>(ahead_.release());
   forks_ = forks();
 }
 
-std::uint64_t Reader::plain_bytes(std::uint64_t first, std::uint64_t count) const noexcept {
+std::uint64_t MessageReader::Impl::plain_bytes(std::uint64_t first,
+                                               std::uint64_t count) const noexcept {
   const SegmentLayout& layout = message_.layout();
   const std::uint64_t end =
       first + count == extent_.segments ? extent_.plain_bytes : layout.plain_offset(first + count);
@@ -154,8 +219,8 @@ std::uint64_t Reader::plain_bytes(std::uint64_t first, std::uint64_t count) cons
 }
 
 // Opens segments [first, first + count). plain: plain_bytes(first, count) bytes.
-void Reader::open_range(std::uint64_t first, std::uint64_t count, MutableBytes plain, int threads,
-                        Scratch& scratch) const {
+void MessageReader::Impl::open_range(std::uint64_t first, std::uint64_t count, MutableBytes plain,
+                                     int threads, Scratch& scratch) const {
   const SegmentLayout& layout = message_.layout();
   const std::size_t launch = message_.cipher().launch_bytes();
   const std::uint64_t per_job = segments_in(layout, launch != 0 ? launch : job_bytes);
@@ -178,7 +243,7 @@ void Reader::open_range(std::uint64_t first, std::uint64_t count, MutableBytes p
     const bool ends = from + n == extent_.segments;
     const auto bytes = static_cast<std::size_t>(plain_bytes(from, n));
     const MutableBytes sealed =
-        grown(scratch[worker], bytes + static_cast<std::size_t>(n) * segment_tag_bytes);
+        detail::grown(scratch[worker], bytes + static_cast<std::size_t>(n) * segment_tag_bytes);
     read_exactly(*source_, layout.sealed_offset(from), sealed);
     open_segments(message_, from, ends, sealed,
                   plain.subspan(static_cast<std::size_t>(layout.plain_offset(from) - begin), bytes),
@@ -191,21 +256,22 @@ void Reader::open_range(std::uint64_t first, std::uint64_t count, MutableBytes p
   }
 }
 
-void Reader::fill(Window& window, std::uint64_t first, std::uint64_t count, int threads,
-                  Scratch& scratch) const {
+void MessageReader::Impl::fill(Window& window, std::uint64_t first, std::uint64_t count,
+                               int threads, Scratch& scratch) const {
   const auto bytes = static_cast<std::size_t>(plain_bytes(first, count));
   window.bytes = 0;
   if (window.memory && window.memory->size() < bytes) {
     secure_zero(window.memory->data(), window.memory->size());
   }
-  const MutableBytes plain = grown(window.memory, std::max<std::size_t>(bytes, 1)).first(bytes);
+  const MutableBytes plain =
+      detail::grown(window.memory, std::max<std::size_t>(bytes, 1)).first(bytes);
   open_range(first, count, plain, threads, scratch);
   window.begin = message_.layout().plain_offset(first);
   window.bytes = bytes;
 }
 
 // Whether the window with this byte was opened ahead. It is then the present one.
-bool Reader::take_ahead(std::uint64_t offset) {
+bool MessageReader::Impl::take_ahead(std::uint64_t offset) {
   if (!ahead_ || !ahead_->covers(offset)) return false;
   try {
     ahead_->take(window_);
@@ -217,7 +283,7 @@ bool Reader::take_ahead(std::uint64_t offset) {
 }
 
 // Has the window that begins at the segment of byte `offset` opened in the background.
-void Reader::read_ahead(std::uint64_t offset) {
+void MessageReader::Impl::read_ahead(std::uint64_t offset) {
   if (offset >= extent_.plain_bytes) return;
   if (!in_threads_ || threads_ == 1 || thread_limit() == 1) return;
   const std::uint64_t first = message_.layout().segment_at(offset);
@@ -236,8 +302,8 @@ void Reader::read_ahead(std::uint64_t offset) {
 }
 
 // Fills the window from segment `first` on, for a read of `bytes` bytes from `at` on.
-void Reader::fill_window(std::uint64_t at, std::uint64_t first, std::size_t bytes, bool in_order,
-                         bool direct) {
+void MessageReader::Impl::fill_window(std::uint64_t at, std::uint64_t first, std::size_t bytes,
+                                      bool in_order, bool direct) {
   const SegmentLayout& layout = message_.layout();
   std::uint64_t count = direct ? 1 : layout.segment_at(at + bytes - 1) + 1 - first;
   if (in_order && !direct) {
@@ -260,7 +326,7 @@ void Reader::fill_window(std::uint64_t at, std::uint64_t first, std::size_t byte
   }
 }
 
-std::size_t Reader::read(std::uint64_t offset, MutableBytes out) {
+std::size_t MessageReader::Impl::read(std::uint64_t offset, MutableBytes out) {
   if (forks_ != forks()) forget_parents_thread();
   if (offset >= extent_.plain_bytes) return 0;
   const SegmentLayout& layout = message_.layout();
@@ -303,7 +369,7 @@ std::size_t Reader::read(std::uint64_t offset, MutableBytes out) {
   return done;
 }
 
-void Reader::forget() noexcept {
+void MessageReader::Impl::forget() noexcept {
   if (forks_ != forks()) forget_parents_thread();
   ahead_.reset();
   Ahead::wipe(window_);
@@ -312,4 +378,18 @@ void Reader::forget() noexcept {
   window_segments_ = 0;
 }
 
-}  // namespace paraes::python
+MessageReader::MessageReader(std::unique_ptr<PositionalSource> source, Message message, int threads,
+                             bool in_threads)
+    : impl_(std::make_unique<Impl>(std::move(source), std::move(message), threads, in_threads)) {}
+MessageReader::~MessageReader() = default;
+
+std::uint64_t MessageReader::size() const noexcept { return impl_->size(); }
+const PositionalSource& MessageReader::source() const noexcept { return impl_->source(); }
+const Message& MessageReader::message() const noexcept { return impl_->message(); }
+int MessageReader::source_threads() const noexcept { return impl_->source_threads(); }
+std::size_t MessageReader::read(std::uint64_t offset, MutableBytes out) {
+  return impl_->read(offset, out);
+}
+void MessageReader::forget() noexcept { impl_->forget(); }
+
+}  // namespace paraes

@@ -1,17 +1,17 @@
-#include "python/native/places.hpp"
+#include "src/files/places.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <optional>
 #include <utility>
 
+#include "paraes/error.hpp"
 #include "src/core/system/descriptors.hpp"
 #include "src/core/system/outputs.hpp"
 #include "src/core/system/process.hpp"
 
-namespace paraes::python {
+namespace paraes::detail {
 namespace {
 
 // A dangling link is its own path: it is replaced.
@@ -20,28 +20,27 @@ std::string without_links(const std::string& path) {
   return found.empty() ? path : found;
 }
 
-void check_replaced(const struct stat& status, const std::string& path, const Secrets& secrets,
+void check_replaced(const struct stat& status, const std::string& path, const MessageSecret& secret,
                     const OutputOptions& options) {
   if (options.input != nullptr && FileId(status) == FileId(options.input->status)) {
     throw InvalidArgument(path + ": it is the input itself; write to another file");
   }
-  secrets.check_not_secret(status, path);
-  if (S_ISREG(status.st_mode)) secrets.check_contents(path);
+  secret.check_not_secret(status, path);
+  if (S_ISREG(status.st_mode)) secret.check_contents(path);
 }
 
 // Refuses a descriptor: its file is not what the user means.
 void refuse_descriptor(const std::string& path) {
-  if (const auto number = system::descriptor_named(path)) {
+  if (system::descriptor_named(path)) {
     throw InvalidArgument(path +
-                          ": it is a file descriptor, whose file is not replaced: pass a file "
-                          "object to paraes.open, such as open(" +
-                          std::to_string(*number) + ", 'wb', closefd=False)");
+                          ": it is a file descriptor, whose file is not replaced: write to it as "
+                          "a stream");
   }
 }
 
 }  // namespace
 
-OpenedFile open_for_reading(const std::string& path, const Secrets& secrets, bool waits) {
+OpenedFile open_for_reading(const std::string& path, const MessageSecret& secret, bool waits) {
   OpenedFile file;
   file.path = path;
   const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (waits ? 0 : O_NONBLOCK);
@@ -50,11 +49,11 @@ OpenedFile open_for_reading(const std::string& path, const Secrets& secrets, boo
     throw io_error(path, "open", errno);
   }
   if (S_ISDIR(file.status.st_mode)) throw io_error(path, "read", EISDIR);
-  secrets.check_not_secret(file.status, path);
+  secret.check_not_secret(file.status, path);
   return file;
 }
 
-std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets,
+std::unique_ptr<FileSink> create(const std::string& path, const MessageSecret& secret,
                                  const OutputOptions& options) {
   struct stat status = {};
   struct stat link = {};
@@ -62,22 +61,22 @@ std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets
   const bool exists = is_there && stat(path.c_str(), &status) == 0;
   refuse_descriptor(path);
   if (exists) {
-    check_replaced(status, path, secrets, options);
+    check_replaced(status, path, secret, options);
     if (S_ISDIR(status.st_mode)) throw io_error(path, "write", EISDIR);
     if (!S_ISREG(status.st_mode)) {
       throw InvalidArgument(path +
-                            ": it is not a regular file, and cannot be replaced; open it and pass "
-                            "the file object to paraes.open");
+                            ": it is not a regular file, and is not replaced: write to it as a "
+                            "stream");
     }
   }
   if (is_there && !options.overwrite) {
-    const char* const advice =
-        options.input == nullptr ? "" : "; pass overwrite=True to replace it";
-    throw IoError(path + ": it exists already" + advice, EEXIST, path);
+    throw TargetExists(path +
+                           ": it exists already and was not replaced: allow to overwrite it, or "
+                           "choose another output",
+                       path);
   }
   if (exists) {
-    system::refuse_mount_point(AT_FDCWD, without_links(path), path,
-                               "pass a file object to paraes.open");
+    system::refuse_mount_point(AT_FDCWD, without_links(path), path, "write to it as a stream");
   }
   FileSink::Options sink;
   sink.overwrite = is_there;
@@ -92,10 +91,10 @@ std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets
   return std::make_unique<FileSink>(exists ? without_links(path) : path, std::move(sink));
 }
 
-void commit(FileSink& sink, const std::string& path, const Secrets& secrets,
+void commit(FileSink& sink, const std::string& path, const MessageSecret& secret,
             const OutputOptions& options) {
   sink.prepare();
-  if (const auto target = sink.target()) check_replaced(*target, path, secrets, options);
+  if (const auto target = sink.target()) check_replaced(*target, path, secret, options);
   sink.commit();
 }
 
@@ -122,4 +121,4 @@ void commit_replacement(FileSink& sink, const OpenedFile& file) {
   sink.commit();
 }
 
-}  // namespace paraes::python
+}  // namespace paraes::detail

@@ -6,22 +6,20 @@
 #include <memory>
 #include <string>
 
+#include "paraes/files.hpp"
 #include "paraes/io.hpp"
-#include "python/native/secrets.hpp"
 
-namespace paraes::python {
+namespace paraes::detail {
 
 struct OpenedFile {
   Descriptor descriptor;
   struct stat status = {};
   std::string path;
-
-  [[nodiscard]] bool is_regular() const noexcept { return S_ISREG(status.st_mode); }
 };
 
 // Opens a file for reading. `waits`: whether opening a FIFO waits for a writer. Throws IoError,
-// also for a folder; InvalidArgument if it holds one of the secrets.
-[[nodiscard]] OpenedFile open_for_reading(const std::string& path, const Secrets& secrets,
+// also for a folder; InvalidArgument if it holds the secret.
+[[nodiscard]] OpenedFile open_for_reading(const std::string& path, const MessageSecret& secret,
                                           bool waits);
 
 // How an output is made.
@@ -32,15 +30,15 @@ struct OutputOptions {
 };
 
 // A file that will replace `path` when it is committed. A symbolic link stays, and what it leads to
-// is replaced. Throws InvalidArgument for the input itself, for a file of the secrets, for a name
-// of a descriptor, for a mount point, and for what exists and is no regular file; IoError with
-// EEXIST for an existing file without `overwrite`.
-[[nodiscard]] std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets,
+// is replaced. Throws InvalidArgument for the input itself, for a file of the secret, for a name of
+// a descriptor, for a mount point, and for what exists and is no regular file; TargetExists for an
+// existing file without `overwrite`.
+[[nodiscard]] std::unique_ptr<FileSink> create(const std::string& path, const MessageSecret& secret,
                                                const OutputOptions& options);
 
-// Commits an output of create(), unless what it would replace is by now a file of the secrets or
-// the input.
-void commit(FileSink& sink, const std::string& path, const Secrets& secrets,
+// Commits an output of create(), unless what it would replace is by now a file of the secret or the
+// input.
+void commit(FileSink& sink, const std::string& path, const MessageSecret& secret,
             const OutputOptions& options);
 
 // The file that will replace an opened one, with its mode and time. Throws IoError if it cannot
@@ -49,4 +47,4 @@ void commit(FileSink& sink, const std::string& path, const Secrets& secrets,
 // Commits it, unless anything has happened to the opened file (IoError).
 void commit_replacement(FileSink& sink, const OpenedFile& file);
 
-}  // namespace paraes::python
+}  // namespace paraes::detail

@@ -1,0 +1,310 @@
+// Where the keys of a call come from, and the messages that they make and open.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+#include "paraes/error.hpp"
+#include "paraes/files.hpp"
+#include "paraes/kdf.hpp"
+#include "paraes/keys.hpp"
+#include "paraes/streams.hpp"
+
+namespace paraes {
+namespace {
+
+// Reads a small file that may be a pipe.
+SecretBytes read_small(const std::string& path, std::size_t most) {
+  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  struct stat status = {};
+  if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
+    throw io_error(path, "open", errno);
+  }
+  if (S_ISDIR(status.st_mode)) throw io_error(path, "read", EISDIR);
+  PipeSource source(std::move(descriptor), path);
+  SecretBytes contents(most + 1);
+  const std::size_t n = source.read(contents.span());
+  if (n == contents.size()) {
+    throw InvalidArgument(path + ": it has more than " + std::to_string(most) +
+                          " bytes: too many for a key");
+  }
+  contents.truncate(n);
+  return contents;
+}
+
+// Says which secret a header needs, for the message of a mismatch.
+const char* needed(Kdf kdf) {
+  switch (kdf) {
+    case Kdf::none:
+      return "with a key: pass key or key_file";
+    case Kdf::scrypt:
+      return "with a passphrase: pass passphrase";
+    case Kdf::recipients:
+      break;
+  }
+  return "to recipients: pass identity";
+}
+
+}  // namespace
+
+MessageSecret::MessageSecret(SecretOptions options) : options_(std::move(options)) {
+  if (options_.context.size() > max_context_bytes) {
+    throw InvalidArgument(name("context") + ": it has at most " +
+                          std::to_string(max_context_bytes) + " bytes, not " +
+                          std::to_string(options_.context.size()));
+  }
+  if (options_.key_bits && options_.key_bits != 128U && options_.key_bits != 256U) {
+    throw InvalidArgument(name("key_bits") + ": it is 128 or 256, not " +
+                          std::to_string(*options_.key_bits));
+  }
+  if (options_.format != Format::tink) {
+    if (options_.segment_size) throw InvalidArgument("segment_size goes with the format tink");
+    if (options_.tink_hash) throw InvalidArgument("tink_hash goes with the format tink");
+  }
+  if (options_.segment_size) tink_.segment_bytes = *options_.segment_size;
+  if (options_.tink_hash) tink_.hash = *options_.tink_hash;
+}
+
+// `shown`: what errors call the key. `option`: what the caller passed.
+std::unique_ptr<MessageSecret> MessageSecret::with_key(SecretBytes key, SecretOptions options,
+                                                       const std::string& shown,
+                                                       const char* option) {
+  std::unique_ptr<MessageSecret> secret(new MessageSecret(std::move(options)));
+  const SecretOptions& given = secret->options_;
+  if (given.scrypt_log2n) {
+    throw InvalidArgument("scrypt_log2n goes with " + secret->name("passphrase"));
+  }
+  secret->key_ = decode_key(std::move(key), shown, KeyUse::segments, KeyEncoding::raw);
+  const std::size_t bytes = secret->key_.size();
+  if (given.key_bits && *given.key_bits != 8 * bytes) {
+    throw InvalidArgument("key_bits: " + std::to_string(*given.key_bits) +
+                          " contradicts the key, which is for AES-" + std::to_string(8 * bytes));
+  }
+  secret->tink_.derived_key_bytes = bytes;
+  secret->known_.add_key(secret->key_, secret->name(option));
+  return secret;
+}
+
+std::unique_ptr<MessageSecret> MessageSecret::key(SecretBytes key, SecretOptions options) {
+  const std::string shown = options.prefix + "key";
+  return with_key(std::move(key), std::move(options), shown, "key");
+}
+
+std::unique_ptr<MessageSecret> MessageSecret::key_file(const std::string& path,
+                                                       SecretOptions options) {
+  SecretBytes key = decode_key(read_small(path, max_key_file_bytes), path, KeyUse::segments);
+  auto secret = with_key(std::move(key), std::move(options), path, "key_file");
+  secret->add_secret_file(path, "key_file");
+  return secret;
+}
+
+std::unique_ptr<MessageSecret> MessageSecret::passphrase(SecretBytes passphrase,
+                                                         SecretOptions options) {
+  std::unique_ptr<MessageSecret> secret(new MessageSecret(std::move(options)));
+  secret->check_paraes_format();
+  if (passphrase.empty()) throw InvalidArgument(secret->name("passphrase") + ": it is empty");
+  secret->kdf_ = Kdf::scrypt;
+  secret->passphrase_ = std::move(passphrase);
+  secret->known_.add_passphrase(secret->passphrase_, secret->name("passphrase"));
+  return secret;
+}
+
+std::unique_ptr<MessageSecret> MessageSecret::recipients(AgeRecipients recipients,
+                                                         SecretOptions options) {
+  std::unique_ptr<MessageSecret> secret(new MessageSecret(std::move(options)));
+  secret->check_paraes_format();
+  if (recipients.keys.empty() && recipients.files.empty()) {
+    throw InvalidArgument(secret->name("recipients") + ": there are none");
+  }
+  secret->kdf_ = Kdf::recipients;
+  secret->recipients_ = std::move(recipients);
+  return secret;
+}
+
+std::unique_ptr<MessageSecret> MessageSecret::identities(std::vector<std::string> files,
+                                                         SecretOptions options) {
+  std::unique_ptr<MessageSecret> secret(new MessageSecret(std::move(options)));
+  secret->check_paraes_format();
+  secret->kdf_ = Kdf::recipients;
+  for (const std::string& file : files) secret->add_secret_file(file, "identity");
+  secret->identities_.emplace(std::move(files));
+  secret->identities_->add_to(secret->known_, secret->name("identity"));
+  return secret;
+}
+
+// Throws for options that only keys, or only passphrases, take.
+void MessageSecret::check_paraes_format() const {
+  if (options_.format != Format::paraes) {
+    throw InvalidArgument("format: only paraes takes passphrases and recipients");
+  }
+}
+
+void MessageSecret::add_secret_file(const std::string& path, const char* option) {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  files_.push_back({FileId(status), name(option)});
+}
+
+void MessageSecret::check_not_secret(const struct stat& status, const std::string& shown) const {
+  for (const SecretFile& file : files_) {
+    if (!(file.id == FileId(status))) continue;
+    throw InvalidArgument(shown + ": it is the file of " + file.option +
+                          ", which can be neither input nor output");
+  }
+}
+
+void MessageSecret::check_contents(const std::string& path) const {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      !known_.may_be_in(static_cast<std::uint64_t>(status.st_size))) {
+    return;
+  }
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (file.get() < 0) return;
+  if (const auto source = known_.find_in(file.get())) {
+    throw InvalidArgument(path + ": it holds the secret of " + *source +
+                          ", and is never replaced; write to another file");
+  }
+}
+
+AgeProgram MessageSecret::age() const {
+  AgeProgram program = options_.age;
+  program.on_process = [this](pid_t process) {
+    const std::lock_guard lock(process_mutex_);
+    process_ = process;
+    if (process != 0 && cancelled_) kill(process, SIGTERM);
+  };
+  return program;
+}
+
+void MessageSecret::cancel() const noexcept {
+  const std::lock_guard lock(process_mutex_);
+  cancelled_ = true;
+  if (process_ != 0) kill(process_, SIGTERM);
+}
+
+void MessageSecret::throw_if_cancelled() const {
+  const std::lock_guard lock(process_mutex_);
+  if (cancelled_) throw Cancelled();
+}
+
+Preface MessageSecret::wrap(Bytes input_key, std::vector<std::uint8_t>& made) const {
+  if (identities_) throw InvalidArgument(name("identity") + ": it decrypts; pass recipients");
+  SecretBytes run_key(run_key_bytes);
+  random_bytes(run_key);
+  std::vector<std::uint8_t> age_file;
+  try {
+    age_file = encrypt_with_age(age(), run_key, recipients_);
+  } catch (const Error&) {
+    throw_if_cancelled();
+    throw;
+  }
+  const Preface preface =
+      Preface::for_recipients(static_cast<unsigned>(8 * input_key.size()), age_file.size());
+  made = make_wrap(preface, age_file, run_key, input_key);
+  return preface;
+}
+
+Message::Parts MessageSecret::new_message() const {
+  if (options_.format == Format::c2sp) return new_c2sp_message(key_, options_.context);
+  if (options_.format == Format::tink) return new_tink_message(tink_, key_, options_.context);
+  const unsigned bits = options_.key_bits.value_or(256);
+  switch (kdf_) {
+    case Kdf::none:
+      break;
+    case Kdf::scrypt: {
+      const Preface preface =
+          Preface::for_passphrase(bits, options_.scrypt_log2n.value_or(default_scrypt_log2n));
+      return new_paraes_message(preface, scrypt_input_key(preface, passphrase_), options_.context);
+    }
+    case Kdf::recipients: {
+      SecretBytes input_key(bits / 8);
+      random_bytes(input_key);
+      std::vector<std::uint8_t> made;
+      const Preface preface = wrap(input_key, made);
+      return new_paraes_message(preface, input_key, options_.context, made);
+    }
+  }
+  return new_paraes_message(Preface::for_key(key_.size()), key_, options_.context);
+}
+
+SegmentLayout MessageSecret::layout() const {
+  if (options_.format == Format::tink) return tink_layout(tink_);
+  if (options_.format == Format::c2sp) return c2sp_layout();
+  return c2sp_layout(paraes_header_bytes + (kdf_ == Kdf::recipients ? max_wrap_bytes : 0));
+}
+
+std::vector<std::uint8_t> MessageSecret::header_for_recipients(const Opened& old) const {
+  std::vector<std::uint8_t> made;
+  const Preface preface = wrap(old.input_key, made);
+  return header_with_wrap(old.parts.header, preface, made);
+}
+
+// The header never chooses between secrets: whoever can replace a file could choose, too.
+void MessageSecret::check_kind(const Preface& preface) const {
+  if (preface.kdf == kdf_ && (kdf_ != Kdf::recipients || identities_)) return;
+  throw InvalidArgument(std::string("the data was encrypted ") + needed(preface.kdf));
+}
+
+MessageSecret::Opened MessageSecret::open_header(Source& source) const {
+  Opened opened;
+  if (options_.format != Format::paraes) {
+    const bool is_c2sp = options_.format == Format::c2sp;
+    std::vector<std::uint8_t> header(is_c2sp ? c2sp_header_bytes : tink_.header_bytes());
+    header.resize(source.read(header));
+    opened.parts = is_c2sp ? open_c2sp_message(header, key_, options_.context)
+                           : open_tink_message(tink_, header, key_, options_.context);
+    return opened;
+  }
+  const std::vector<std::uint8_t> header = read_paraes_header(source);
+  if (!looks_like_paraes(header)) {
+    throw IntegrityError(looks_salted(header)
+                             ? "the data begins with \"Salted__\", as `openssl enc` writes it: "
+                               "`paraes decrypt --format openssl` decrypts it, unauthenticated"
+                             : "the data does not begin like a paraes message; if it is in another "
+                               "format, pass the format c2sp or tink");
+  }
+  opened.preface = Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
+  check_kind(opened.preface);
+  switch (opened.preface.kdf) {
+    case Kdf::none:
+      opened.parts = open_paraes_message(header, key_, options_.context);
+      break;
+    case Kdf::scrypt: {
+      const unsigned asked = opened.preface.scrypt_log2n;
+      if (asked > options_.max_scrypt_log2n) {
+        throw InvalidArgument("the data asks for scrypt with N = 2^" + std::to_string(asked) +
+                              ", but max_scrypt_log2n is " +
+                              std::to_string(options_.max_scrypt_log2n) +
+                              ": a damaged header, an attack, or a stronger choice than usual");
+      }
+      const SecretBytes input_key = scrypt_input_key(opened.preface, passphrase_);
+      opened.parts = open_paraes_message(header, input_key, options_.context);
+      break;
+    }
+    case Kdf::recipients: {
+      // Before age runs, and perhaps asks: an impossible size needs no key.
+      if (const auto* file = dynamic_cast<const PositionalSource*>(&source); file != nullptr) {
+        static_cast<void>(c2sp_layout(header.size()).extent_of(file->size()));
+      }
+      SecretBytes run_key;
+      try {
+        run_key = identities_->decrypt(age(), age_file_of(header));
+      } catch (const Error&) {
+        throw_if_cancelled();
+        throw;
+      }
+      opened.input_key = open_slot(header, run_key);
+      opened.parts = open_paraes_message(header, opened.input_key, options_.context);
+      break;
+    }
+  }
+  return opened;
+}
+
+}  // namespace paraes
