@@ -2,7 +2,8 @@
 # CMake and pkg-config find them. The target `uninstall` removes them. Components, for packages:
 #   runtime      the command paraes, its manual pages and completions
 #   mpi          paraes-mpi
-#   library      the shared library
+#   library      the shared library for C++
+#   c_library    the one for C
 #   development  what is needed to compile programs for the libraries
 #   licence
 include(CMakePackageConfigHelpers)
@@ -13,7 +14,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
 
 # ---- Libraries
 
-install(TARGETS paraes EXPORT paraes_static
+install(TARGETS paraes paraes_c EXPORT paraes_static
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT paraes_static NAMESPACE paraes:: FILE paraesStaticTargets.cmake
   DESTINATION ${package_dir} COMPONENT development)
@@ -21,11 +22,15 @@ if(PARAES_BUILD_SHARED)
   install(TARGETS paraes_shared EXPORT paraes_shared
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT library NAMELINK_COMPONENT development)
+  install(TARGETS paraes_c_shared EXPORT paraes_shared
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT c_library NAMELINK_COMPONENT development)
   install(EXPORT paraes_shared NAMESPACE paraes:: FILE paraesSharedTargets.cmake
     DESTINATION ${package_dir} COMPONENT development)
 endif()
 install(DIRECTORY include/paraes DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
   FILES_MATCHING PATTERN "*.hpp")
+install(FILES include/paraes.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 
 # ---- find_package(paraes)
 
@@ -57,6 +62,16 @@ foreach(name IN ITEMS LIBDIR INCLUDEDIR)
     set(pc_${name} "\${prefix}/${pc_${name}}")
   endif()
 endforeach()
+# One name for C and C++: a program gets those of the libraries that it calls.
+set(pc_libraries "-lparaes-c -lparaes")
+if(PARAES_BUILD_SHARED AND NOT APPLE)
+  set(pc_libraries "-Wl,--push-state,--as-needed ${pc_libraries} -Wl,--pop-state")
+endif()
+# For C programs with the static libraries.
+set(pc_cxx_library "-lstdc++")
+if(APPLE)
+  set(pc_cxx_library "-lc++")
+endif()
 configure_file(cmake/paraes.pc.in ${PROJECT_BINARY_DIR}/paraes.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/paraes.pc DESTINATION ${pc_dir} COMPONENT development)
 

@@ -1,11 +1,11 @@
 # Packages for Debian and Ubuntu: packaging/deb builds them, `cpack -G DEB` alone repeats the last step.
-# Each install component is a package; docs/decisions/0039-packages.md says why they are four.
+# Each install component is a package; docs/decisions/0039-packages.md says why they are so many.
 if(PARAES_BUILD_CLI)
   include(packaging/spdx.cmake)
 endif()
 get_cmake_property(installed COMPONENTS)
 set(packages "")
-foreach(component IN ITEMS runtime library development mpi)
+foreach(component IN ITEMS runtime library c_library development mpi)
   if(component IN_LIST installed)
     list(APPEND packages ${component})
   endif()
@@ -50,17 +50,25 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "fast AES and encrypted files (shared library)
 paraes encrypts with AES on all cores of the processor, or on a GPU. This
 package has the shared library, for programs that are linked to it.")
+set(CPACK_DEBIAN_C_LIBRARY_PACKAGE_NAME libparaes-c0)
+set(CPACK_DEBIAN_C_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_C_LIBRARY_DESCRIPTION "fast AES and encrypted files (shared library for C)
+paraes encrypts with AES on all cores of the processor, or on a GPU. This
+package has the shared library for programs in C, and in languages that call
+C.")
 # The dependency of programs that are linked to the library, and an update of the loader's cache.
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers)
+set(CPACK_DEBIAN_C_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers)
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libparaes-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 # The static library leaves libcrypto to the program that is linked to it.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libssl-dev")
 if("library" IN_LIST packages)
-  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", ${library} (= ${PROJECT_VERSION})")
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    ", ${library} (= ${PROJECT_VERSION}), libparaes-c0 (= ${PROJECT_VERSION})")
 endif()
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "fast AES and encrypted files (development files)
 paraes encrypts with AES on all cores of the processor, or on a GPU. This

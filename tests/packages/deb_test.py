@@ -17,8 +17,9 @@ WARNINGS = {
 NEEDS = {
     "paraes": {"libc6", "libgomp1", "libssl"},
     "paraes-mpi": {"libc6", "libssl", "libmpi"},
-    "libparaes-dev": {"libssl-dev", "libparaes"},
+    "libparaes-dev": {"libssl-dev", "libparaes", "libparaes-c0"},
     "libparaes0.2": {"libc6", "libgcc-s1", "libssl", "libstdc++6"},
+    "libparaes-c0": {"libc6", "libgcc-s1", "libssl", "libstdc++6"},
 }
 OTHER_NAMES = {
     r"libssl3(t64)?": "libssl",
@@ -31,9 +32,10 @@ FILES = {
     r"|usr/share/(bash-completion|zsh/vendor-completions|fish)/.*|usr/share/doc/paraes/paraes\.spdx\.json",
     "paraes-mpi": r"usr/bin/paraes-mpi|usr/share/man/man1/paraes-mpi.*\.1\.gz"
     r"|usr/share/(bash-completion|zsh/vendor-completions|fish)/.*",
-    "libparaes-dev": r"usr/include/paraes/.*\.hpp|usr/lib/[^/]+/libparaes\.(a|so)"
+    "libparaes-dev": r"usr/include/paraes(\.h|/.*\.hpp)|usr/lib/[^/]+/libparaes(-c)?\.(a|so)"
     r"|usr/lib/[^/]+/(cmake/paraes/\w+(-\w+)?\.cmake|pkgconfig/paraes\.pc)",
     "libparaes0.2": r"usr/lib/[^/]+/libparaes\.so\.0\.2.*",
+    "libparaes-c0": r"usr/lib/[^/]+/libparaes-c\.so\.0.*",
 }
 
 
@@ -72,7 +74,7 @@ class Deb(unittest.TestCase):
         for name, path in packages().items():
             wanted = set(NEEDS[name])
             if "libparaes0.2" not in packages():
-                wanted.discard("libparaes")
+                wanted -= {"libparaes", "libparaes-c0"}
             found = set()
             for dependency in field(path, "Depends").split(", "):
                 word = dependency.split(" ")[0]
