@@ -72,8 +72,10 @@ set(pc_cxx_library "-lstdc++")
 if(APPLE)
   set(pc_cxx_library "-lc++")
 endif()
-configure_file(cmake/paraes.pc.in ${PROJECT_BINARY_DIR}/paraes.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/paraes.pc DESTINATION ${pc_dir} COMPONENT development)
+foreach(name IN ITEMS paraes paraes-c)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pc_dir} COMPONENT development)
+endforeach()
 
 # ---- Commands
 

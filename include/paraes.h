@@ -350,6 +350,12 @@ typedef struct paraes_secret_options {
 /* Copies all that it is given, keys and passphrases to locked memory. PARAES_WRONG_KEY_SIZE and
  * PARAES_AMBIGUOUS_KEY for a key; PARAES_IO_ERROR for a file that cannot be read. */
 PARAES_CHECKED int paraes_secret_new(paraes_secret** secret, const paraes_secret_options* options);
+/* The same with all defaults: of a key, of a key file, and of a passphrase. */
+PARAES_CHECKED int paraes_secret_from_key(paraes_secret** secret, const void* key,
+                                          size_t key_bytes);
+PARAES_CHECKED int paraes_secret_from_key_file(paraes_secret** secret, const char* path);
+PARAES_CHECKED int paraes_secret_from_passphrase(paraes_secret** secret, const void* passphrase,
+                                                 size_t passphrase_bytes);
 PARAES_API void paraes_secret_free(paraes_secret* secret);
 /* Ends age, if it runs for this secret now, and lets it run no more: calls that need it are
  * PARAES_CANCELLED. */
@@ -359,8 +365,9 @@ PARAES_API void paraes_secret_cancel(paraes_secret* secret);
  *
  * Each message has a key of its own, which is derived from the secret and from random bytes. With a
  * passphrase, each call takes the time and the memory of scrypt; with recipients and identities it
- * runs age. PARAES_WRONG_KEY if the secret or the context does not match, PARAES_INTEGRITY_ERROR or
- * PARAES_BAD_SEGMENT for damaged data. `out` does not overlap `in`. */
+ * runs age. PARAES_INVALID_ARGUMENT if the message needs another kind of secret, PARAES_WRONG_KEY
+ * if the secret or the context does not match, PARAES_INTEGRITY_ERROR or PARAES_BAD_SEGMENT for
+ * damaged data. `out` does not overlap `in`. */
 
 /* The most bytes that paraes_seal writes for `bytes` bytes; 0 if the secret is NULL, or no message
  * can be so long. */
@@ -390,7 +397,7 @@ typedef struct paraes_encryptor paraes_encryptor;
 PARAES_CHECKED int paraes_encryptor_new(paraes_encryptor** encryptor, const paraes_secret* secret,
                                         const paraes_execution* execution);
 /* The capacity that paraes_encryptor_update needs for `bytes` bytes, and paraes_encryptor_finish
- * for 0. 0 for NULL. */
+ * for 0. 0 for NULL, and if no message can be so long. */
 PARAES_API size_t paraes_encryptor_bound(const paraes_encryptor* encryptor, size_t bytes);
 /* Encrypts the next bytes, and writes what is complete: `written` bytes. PARAES_INVALID_ARGUMENT if
  * `capacity` is too small; nothing has happened then. */
@@ -497,8 +504,8 @@ PARAES_CHECKED int paraes_reader_read_at(paraes_reader* reader, uint64_t offset,
  * may be NULL. */
 PARAES_CHECKED int paraes_reader_seek(paraes_reader* reader, int64_t offset, int whence,
                                       uint64_t* position);
-/* Closes the file, and overwrites the plaintext that it has. All other calls but paraes_reader_free
- * are then PARAES_INVALID_ARGUMENT. Closing twice is no error. */
+/* Closes the file, and overwrites the plaintext that it has. Reading and seeking are then
+ * PARAES_INVALID_ARGUMENT. Closing twice is no error. */
 PARAES_CHECKED int paraes_reader_close(paraes_reader* reader);
 PARAES_API void paraes_reader_free(paraes_reader* reader);
 

@@ -106,6 +106,9 @@ int paraes_gcm_encrypt_into(const paraes_gcm_key* gcm, const void* nonce, std::s
   return call([&] {
     const paraes::Bytes text = bytes_at(in, bytes, "in");
     const paraes::MutableBytes room = room_at(out, out_bytes, "out");
+    if (bytes > SIZE_MAX - paraes::c::tag_bytes) {
+      paraes::c::refuse_size("in", bytes, "room for a tag");
+    }
     paraes::c::check_into(out_bytes, bytes + paraes::c::tag_bytes);
     // The tag is written last, and where no input may be left.
     paraes::c::check_in_place(text, room);

@@ -100,7 +100,8 @@ int note_error() noexcept {
 void refuse_null(const char* name) { throw InvalidArgument(std::string(name) + ": it is NULL"); }
 
 void refuse_size(const char* name, std::size_t bytes, const char* right) {
-  throw InvalidArgument(std::string(name) + ": it has " + right + ", not " + std::to_string(bytes));
+  throw InvalidArgument(std::string(name) + ": it needs " + right + ", not " +
+                        std::to_string(bytes));
 }
 
 void refuse_capacity(std::size_t capacity, std::uint64_t needed) {

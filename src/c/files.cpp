@@ -40,6 +40,11 @@ int file_call(std::uint64_t* plain_bytes, const Work& work) noexcept {
   });
 }
 
+// Throws the error of a callback, which is of no file.
+void check(const char* verb, const std::string& name, int error) {
+  if (error != 0) throw IoError(io_error(name, verb, error).what(), error);
+}
+
 // The caller's, in place of a file.
 class CallbackSource final : public PositionalSource {
  public:
@@ -60,9 +65,7 @@ class CallbackSource final : public PositionalSource {
     const auto n =
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), source_.bytes - offset));
     if (n == 0) return 0;
-    if (const int error = source_.read_at(source_.context, offset, buffer.data(), n)) {
-      throw io_error(name_, "read", error);
-    }
+    check("read", name_, source_.read_at(source_.context, offset, buffer.data(), n));
     return n;
   }
   [[nodiscard]] std::uint64_t size() const noexcept override { return source_.bytes; }
@@ -84,17 +87,13 @@ class CallbackSink final : public Sink {
 
   void write(Bytes data) override {
     if (data.empty()) return;
-    check("write", sink_.write(sink_.context, data.data(), data.size()));
+    check("write", "the sink", sink_.write(sink_.context, data.data(), data.size()));
   }
   void commit() override {
-    if (sink_.close != nullptr) check("close", sink_.close(sink_.context));
+    if (sink_.close != nullptr) check("close", "the sink", sink_.close(sink_.context));
   }
 
  private:
-  static void check(const char* verb, int error) {
-    if (error != 0) throw io_error("the sink", verb, error);
-  }
-
   paraes_sink sink_;
 };
 
@@ -195,7 +194,8 @@ int paraes_rekey_file(const char* file, const paraes_secret* from, const paraes_
     paraes::c::set_file_options(rekey, given);
     rekey.new_key = given.new_key != 0;
     rekey.verify = given.verify != 0;
-    return paraes::rekey_file(path_at(file, "file"), secret_of(from), secret_of(to), rekey);
+    return paraes::rekey_file(path_at(file, "file"), secret_of(from, "from"), secret_of(to, "to"),
+                              rekey);
   });
 }
 

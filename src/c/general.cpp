@@ -78,9 +78,11 @@ Execution execution_of(const paraes_execution* given, int default_threads) {
     execution.threads = default_threads;
   } else if (options.threads == PARAES_ALL_CORES) {
     execution.threads = 0;
+  } else if (options.threads <= 4096) {
+    execution.threads = static_cast<int>(options.threads);
   } else {
-    // More than Execution takes are refused there.
-    execution.threads = static_cast<int>(std::min(options.threads, 0x7fffffffU));
+    throw InvalidArgument("threads: there are at most 4096, or PARAES_ALL_CORES, not " +
+                          std::to_string(options.threads));
   }
   execution.allow_leaky = options.allow_leaky != 0;
   execution.fall_back = options.fall_back != 0;

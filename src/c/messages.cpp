@@ -127,6 +127,12 @@ class HeaderSource final : public Source {
   Bytes rest_;
 };
 
+// What no buffer has: for more bytes than a message can have.
+constexpr std::size_t no_capacity = SIZE_MAX;
+
+// The capacity for a caller: 0 if there is none.
+std::size_t shown_bound(std::size_t bound) { return bound == no_capacity ? 0 : bound; }
+
 // Set if a call on a message that is processed piece by piece fails in the middle.
 class Progress {
  public:
@@ -162,6 +168,8 @@ struct paraes_encryptor {
   }
   // The capacity for `bytes` more bytes, and for the end.
   [[nodiscard]] std::size_t bound(std::size_t bytes) const noexcept {
+    // A segment and its tag are less than twice a segment.
+    if (bytes > SIZE_MAX / 4) return paraes::c::no_capacity;
     return header_bytes() +
            std::max(stream.output_bytes(bytes), stream.held() + paraes::segment_tag_bytes);
   }
@@ -186,6 +194,7 @@ struct paraes_decryptor {
   paraes::c::Progress progress;
 
   [[nodiscard]] std::size_t bound(std::size_t bytes) const noexcept {
+    if (bytes > SIZE_MAX / 4) return paraes::c::no_capacity;
     return (stream ? stream->held() : 0) + bytes;
   }
   void check(std::size_t bytes, std::size_t capacity) const {
@@ -234,6 +243,27 @@ int paraes_secret_new(paraes_secret** secret, const paraes_secret_options* optio
     require(options, "options");
     return new paraes_secret{paraes::c::make_secret(
         paraes::c::options_at(options, "options", sizeof(paraes_secret_options)))};
+  });
+}
+
+int paraes_secret_from_key(paraes_secret** secret, const void* key, std::size_t key_bytes) {
+  return paraes::c::make_handle(secret, [&] {
+    return new paraes_secret{
+        paraes::MessageSecret::key(paraes::SecretBytes(bytes_at(key, key_bytes, "key")), {})};
+  });
+}
+
+int paraes_secret_from_key_file(paraes_secret** secret, const char* path) {
+  return paraes::c::make_handle(secret, [&] {
+    return new paraes_secret{paraes::MessageSecret::key_file(&require(path, "path"), {})};
+  });
+}
+
+int paraes_secret_from_passphrase(paraes_secret** secret, const void* passphrase,
+                                  std::size_t passphrase_bytes) {
+  return paraes::c::make_handle(secret, [&] {
+    return new paraes_secret{paraes::MessageSecret::passphrase(
+        paraes::SecretBytes(bytes_at(passphrase, passphrase_bytes, "passphrase")), {})};
   });
 }
 
@@ -326,7 +356,7 @@ int paraes_encryptor_new(paraes_encryptor** encryptor, const paraes_secret* secr
 void paraes_encryptor_free(paraes_encryptor* encryptor) { delete encryptor; }
 
 std::size_t paraes_encryptor_bound(const paraes_encryptor* encryptor, std::size_t bytes) {
-  return encryptor == nullptr ? 0 : encryptor->bound(bytes);
+  return encryptor == nullptr ? 0 : paraes::c::shown_bound(encryptor->bound(bytes));
 }
 
 int paraes_encryptor_update(paraes_encryptor* encryptor, const void* in, std::size_t bytes,
@@ -375,7 +405,7 @@ int paraes_decryptor_new(paraes_decryptor** decryptor, const paraes_secret* secr
 void paraes_decryptor_free(paraes_decryptor* decryptor) { delete decryptor; }
 
 std::size_t paraes_decryptor_bound(const paraes_decryptor* decryptor, std::size_t bytes) {
-  return decryptor == nullptr ? 0 : decryptor->bound(bytes);
+  return decryptor == nullptr ? 0 : paraes::c::shown_bound(decryptor->bound(bytes));
 }
 
 int paraes_decryptor_update(paraes_decryptor* decryptor, const void* in, std::size_t bytes,

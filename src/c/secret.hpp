@@ -13,8 +13,9 @@ struct paraes_secret {
 
 namespace paraes::c {
 
-[[nodiscard]] inline const MessageSecret& secret_of(const paraes_secret* secret) {
-  return *require(secret, "secret").secret;
+[[nodiscard]] inline const MessageSecret& secret_of(const paraes_secret* secret,
+                                                    const char* name = "secret") {
+  return *require(secret, name).secret;
 }
 
 // On all cores unless the caller says otherwise.

@@ -107,8 +107,8 @@ std::string decrypted_name(const std::string& input) {
     return input.substr(0, input.size() - suffix.size());
   }
   throw InvalidArgument(input +
-                        ": its name does not end in .paes, so its output has no name: pass "
-                        "target");
+                        ": its name does not end in .paes, so its output has no name: name the "
+                        "output");
 }
 
 FileResult encrypt_file(const std::string& from, const std::string& to, const MessageSecret& secret,

@@ -37,6 +37,12 @@ SecretBytes read_small(const std::string& path, std::size_t most) {
   return contents;
 }
 
+void check_scrypt(const char* name, unsigned log2n) {
+  if (log2n >= 1 && log2n <= highest_scrypt_log2n) return;
+  throw InvalidArgument(std::string(name) + ": it is 1 to " + std::to_string(highest_scrypt_log2n) +
+                        ", not " + std::to_string(log2n));
+}
+
 // Says which secret a header needs, for the message of a mismatch.
 const char* needed(Kdf kdf) {
   switch (kdf) {
@@ -62,6 +68,8 @@ MessageSecret::MessageSecret(SecretOptions options) : options_(std::move(options
     throw InvalidArgument(name("key_bits") + ": it is 128 or 256, not " +
                           std::to_string(*options_.key_bits));
   }
+  check_scrypt("scrypt_log2n", options_.scrypt_log2n.value_or(default_scrypt_log2n));
+  check_scrypt("max_scrypt_log2n", options_.max_scrypt_log2n);
   if (options_.format != Format::tink) {
     if (options_.segment_size) throw InvalidArgument("segment_size goes with the format tink");
     if (options_.tink_hash) throw InvalidArgument("tink_hash goes with the format tink");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -215,6 +216,11 @@ std::vector<Case> cases() {
        [](Valid& v) {
          return paraes_gcm_encrypt_into(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(),
                                         SIZE_MAX - 3, v.out.data(), 12);
+       }},
+      {"paraes_gcm_encrypt_into", "the same for an output of 0 bytes",
+       [](Valid& v) {
+         return paraes_gcm_encrypt_into(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(),
+                                        SIZE_MAX - 15, v.out.data(), 0);
        }},
       {"paraes_gcm_encrypt_into", "tag over the nonce",
        [](Valid& v) {
@@ -464,6 +470,40 @@ std::vector<Case> cases() {
          return paraes_secret_new(&made, &larger.options);
        }},
 
+      {"paraes_secret_new", "a cost of scrypt that is too high",
+       [](Valid& v) {
+         paraes_secret* made = nullptr;
+         v.options.scrypt_log2n = 41;
+         return paraes_secret_new(&made, &v.options);
+       }},
+      {"paraes_secret_new", "a limit for scrypt that is too high",
+       [](Valid& v) {
+         paraes_secret* made = nullptr;
+         v.options.max_scrypt_log2n = UINT_MAX;
+         return paraes_secret_new(&made, &v.options);
+       }},
+      {"paraes_secret_from_key", "NULL key",
+       [](Valid&) {
+         paraes_secret* made = nullptr;
+         return paraes_secret_from_key(&made, nullptr, 32);
+       }},
+      {"paraes_secret_from_key", "size 0",
+       [](Valid& v) {
+         paraes_secret* made = nullptr;
+         return paraes_secret_from_key(&made, v.key.data(), 0);
+       },
+       PARAES_WRONG_KEY_SIZE},
+      {"paraes_secret_from_key_file", "NULL path",
+       [](Valid&) {
+         paraes_secret* made = nullptr;
+         return paraes_secret_from_key_file(&made, nullptr);
+       }},
+      {"paraes_secret_from_passphrase", "0 bytes",
+       [](Valid&) {
+         paraes_secret* made = nullptr;
+         return paraes_secret_from_passphrase(&made, nullptr, 0);
+       }},
+
       {"paraes_seal", "NULL secret",
        [](Valid& v) {
          return paraes_seal(nullptr, v.text.data(), 64, v.out.data(), v.out.size(), &v.size,
@@ -541,6 +581,12 @@ std::vector<Case> cases() {
          return paraes_encryptor_update(v.encryptor.get(), v.text.data(), 64, v.out.data(),
                                         paraes_encryptor_bound(v.encryptor.get(), 64) - 1, &v.size);
        }},
+      {"paraes_encryptor_update", "more bytes than a message has",
+       [](Valid& v) {
+         EXPECT_EQ(paraes_encryptor_bound(v.encryptor.get(), SIZE_MAX), 0U);
+         return paraes_encryptor_update(v.encryptor.get(), v.text.data(), SIZE_MAX - 5,
+                                        v.out.data(), 4096, &v.size);
+       }},
       {"paraes_encryptor_finish", "NULL handle",
        [](Valid& v) { return paraes_encryptor_finish(nullptr, v.out.data(), 4096, &v.size); }},
       {"paraes_encryptor_finish", "0 bytes of room",
@@ -560,6 +606,12 @@ std::vector<Case> cases() {
        [](Valid& v) {
          return paraes_decryptor_update(v.decryptor.get(), v.sealed.data(), v.sealed.size(),
                                         v.out.data(), v.sealed.size() - 1, &v.size);
+       }},
+      {"paraes_decryptor_update", "more bytes than a message has",
+       [](Valid& v) {
+         EXPECT_EQ(paraes_decryptor_bound(v.decryptor.get(), SIZE_MAX), 0U);
+         return paraes_decryptor_update(v.decryptor.get(), v.text.data(), SIZE_MAX - 5,
+                                        v.out.data(), 4096, &v.size);
        }},
       {"paraes_decryptor_finish", "NULL handle",
        [](Valid& v) { return paraes_decryptor_finish(nullptr, v.out.data(), 4096, &v.size); }},

@@ -385,6 +385,7 @@ TEST_F(Files, ErrorsOfCallbacksArePassedOn) {
   std::size_t read = 0;
   EXPECT_FAILS(PARAES_IO_ERROR, paraes_reader_read(reader.get(), out.data(), 100, &read));
   EXPECT_EQ(paraes_error_errno(), EIO);
+  EXPECT_STREQ(paraes_error_path(), "") << "it is no file";
   memory.error = 0;
   EXPECT_DONE(paraes_reader_read(reader.get(), out.data(), 100, &read));
   EXPECT_EQ(difference(out, Bytes(plain_).first(100)), "");

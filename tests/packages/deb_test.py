@@ -33,7 +33,7 @@ FILES = {
     "paraes-mpi": r"usr/bin/paraes-mpi|usr/share/man/man1/paraes-mpi.*\.1\.gz"
     r"|usr/share/(bash-completion|zsh/vendor-completions|fish)/.*",
     "libparaes-dev": r"usr/include/paraes(\.h|/.*\.hpp)|usr/lib/[^/]+/libparaes(-c)?\.(a|so)"
-    r"|usr/lib/[^/]+/(cmake/paraes/\w+(-\w+)?\.cmake|pkgconfig/paraes\.pc)",
+    r"|usr/lib/[^/]+/(cmake/paraes/\w+(-\w+)?\.cmake|pkgconfig/paraes(-c)?\.pc)",
     "libparaes0.2": r"usr/lib/[^/]+/libparaes\.so\.0\.2.*",
     "libparaes-c0": r"usr/lib/[^/]+/libparaes-c\.so\.0.*",
 }
