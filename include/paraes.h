@@ -247,17 +247,17 @@ typedef struct paraes_gcm_message {
   void* out;
   void* tag;        /* encryption writes 16 bytes; decryption reads tag_bytes */
   size_t tag_bytes; /* of decryption; encryption takes 0 or 16 */
-  int code;         /* set by decryption: PARAES_OK, or PARAES_INTEGRITY_ERROR */
+  int code;         /* set by the call: PARAES_OK, or what was wrong with this message */
 } paraes_gcm_message;
 
 /* Many messages in one call, with what is said above for each. A CPU interleaves short ones with
- * nonces of 12 bytes, tags of 16, and no associated data. All arguments are checked before anything
- * is written. Outputs and tags of different messages do not overlap, nor anybody's inputs.
- * message_bytes: sizeof(paraes_gcm_message). */
+ * nonces of 12 bytes, tags of 16, and no associated data. A message that fails does not stop the
+ * others, and its `code` says why: PARAES_INVALID_ARGUMENT, with nothing written, or
+ * PARAES_INTEGRITY_ERROR. The result is then the code of the first of them. Outputs and tags of
+ * different messages do not overlap, nor anybody's inputs. message_bytes:
+ * sizeof(paraes_gcm_message). */
 PARAES_CHECKED int paraes_gcm_encrypt_many(const paraes_gcm_key* gcm, paraes_gcm_message* messages,
                                            size_t count, size_t message_bytes);
-/* A message that is not intact does not stop the others; the result is then PARAES_INTEGRITY_ERROR.
- */
 PARAES_CHECKED int paraes_gcm_decrypt_many(const paraes_gcm_key* gcm, paraes_gcm_message* messages,
                                            size_t count, size_t message_bytes);
 

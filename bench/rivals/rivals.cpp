@@ -12,7 +12,7 @@ namespace {
 
 std::vector<MemoryRival>& all_rivals() {
   static std::vector<MemoryRival> rows = {openssl_rival(), ipsec_mb_rival(), gcrypt_rival(),
-                                          memcpy_rival(), stream_copy_rival()};
+                                          c_api_rival(),   memcpy_rival(),   stream_copy_rival()};
   return rows;
 }
 

@@ -41,6 +41,7 @@ std::string add_own(const std::string& text);
 [[nodiscard]] MemoryRival openssl_rival();
 [[nodiscard]] MemoryRival ipsec_mb_rival();
 [[nodiscard]] MemoryRival gcrypt_rival();
+[[nodiscard]] MemoryRival c_api_rival();  // paraes itself
 [[nodiscard]] MemoryRival memcpy_rival();
 [[nodiscard]] MemoryRival stream_copy_rival();  // its version: the instruction set that it uses
 [[nodiscard]] MemoryRival open_libcrypto(const std::string& path);

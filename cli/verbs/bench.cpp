@@ -123,9 +123,10 @@ constexpr AxisFlag axis_flags[] = {
     {"--transfer", &bench::AxisTexts::transfer, nullptr,
      "How data gets to a GPU (default: staged)."},
     {"--rivals", &bench::AxisTexts::rivals, "NAME,...",
-     "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "
-     "stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: pinned-copy "
-     "(default); files: openssl-enc (default), age, cp, copy-threads; none."},
+     "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, paraes-c (the "
+     "C "
+     "API), memcpy, stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: "
+     "pinned-copy (default); files: openssl-enc (default), age, cp, copy-threads; none."},
     // Rivals do not run on ranks.
     {"--rival", nullptr, "NAME=FILE",
      "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "

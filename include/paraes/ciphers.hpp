@@ -233,6 +233,15 @@ class PARAES_EXPORT Gcm final : public Cipher {
   // does not match, fills `out` with zeros and throws IntegrityError.
   void decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag);
 
+  // The same by pointers, for other languages, whose calls these are. nullptr stands for no bytes;
+  // any other is InvalidArgument. out: `bytes` bytes; tag, when encrypting: 16.
+  void encrypt(const std::uint8_t* nonce, std::size_t nonce_bytes, const std::uint8_t* aad,
+               std::size_t aad_bytes, const std::uint8_t* in, std::size_t bytes, std::uint8_t* out,
+               std::uint8_t* tag) const;
+  void decrypt(const std::uint8_t* nonce, std::size_t nonce_bytes, const std::uint8_t* aad,
+               std::size_t aad_bytes, const std::uint8_t* in, std::size_t bytes, std::uint8_t* out,
+               const std::uint8_t* tag, std::size_t tag_bytes) const;
+
   // Many messages in one call. A CPU interleaves short ones with nonces of 12 bytes, tags of 16 and
   // no associated data. All arguments are checked before anything is written. No `out` or tag
   // overlaps what another message has.

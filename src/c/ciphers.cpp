@@ -2,6 +2,9 @@
 
 #include "paraes/ciphers.hpp"
 
+#include <algorithm>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "src/c/common.hpp"
@@ -22,6 +25,11 @@ namespace {
 
 constexpr std::size_t tag_bytes = 16;
 
+const std::uint8_t* octets(const void* data) noexcept {
+  return static_cast<const std::uint8_t*>(data);
+}
+std::uint8_t* octets(void* data) noexcept { return static_cast<std::uint8_t*>(data); }
+
 void check_into(std::size_t out_bytes, std::size_t right) {
   if (out_bytes != right) refuse_size("out", out_bytes, (std::to_string(right) + " bytes").c_str());
 }
@@ -31,31 +39,103 @@ void check_in_place(Bytes in, Bytes out) {
   if (in.data() != out.data()) check_apart(in, out);
 }
 
-GcmText text_of(const paraes_gcm_message& message, Direction direction) {
-  GcmText text = {.nonce = bytes_at(message.nonce, message.nonce_bytes, "nonce of a message"),
-                  .aad = bytes_at(message.aad, message.aad_bytes, "aad of a message"),
-                  .in = bytes_at(message.in, message.bytes, "in of a message"),
-                  .out = room_at(message.out, message.bytes, "out of a message")};
-  if (direction == Direction::encrypt) {
-    if (message.tag_bytes != 0 && message.tag_bytes != tag_bytes) {
-      refuse_size("tag of a message", message.tag_bytes, "0 or 16 bytes");
-    }
-    text.tag = room_at(message.tag, tag_bytes, "tag of a message");
-  } else {
-    text.expected_tag = bytes_at(message.tag, message.tag_bytes, "tag of a message");
-  }
-  return text;
-}
-
 using MessageArray = Elements<paraes_gcm_message>;
 
-std::vector<GcmText> texts_of(const MessageArray& messages, Direction direction) {
-  std::vector<GcmText> texts;
-  texts.reserve(messages.size());
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    texts.push_back(text_of(messages[i], direction));
+// So many messages are described at a time: for one thread, so that their descriptions stay in the
+// caches; for several, so that their work is worth sharing out.
+constexpr std::size_t texts_of_one_thread = 512;
+constexpr std::size_t texts_of_threads = std::size_t{1} << 16;
+
+void set_text(GcmText& text, const paraes_gcm_message& message, Direction direction) {
+  text.nonce = bytes_at(message.nonce, message.nonce_bytes, "nonce");
+  text.aad = bytes_at(message.aad, message.aad_bytes, "aad");
+  text.in = bytes_at(message.in, message.bytes, "in");
+  text.out = room_at(message.out, message.bytes, "out");
+  if (direction == Direction::decrypt) {
+    text.expected_tag = bytes_at(message.tag, message.tag_bytes, "tag");
+    return;
   }
-  return texts;
+  if (message.tag_bytes != 0 && message.tag_bytes != tag_bytes) {
+    refuse_size("tag", message.tag_bytes, "16 bytes");
+  }
+  text.tag = room_at(message.tag, tag_bytes, "tag");
+}
+
+// Many messages: sets the code of each.
+class ManyMessages {
+ public:
+  ManyMessages(Gcm& gcm, const MessageArray& messages, Direction direction)
+      : gcm_(gcm),
+        messages_(messages),
+        direction_(direction),
+        texts_(std::min(messages.size(),
+                        gcm.threads() == 1 ? texts_of_one_thread : texts_of_threads)) {}
+
+  // Throws for the first message that failed, when all have been processed.
+  void run() {
+    for (std::size_t first = 0; first < messages_.size(); first += texts_.size()) {
+      const std::size_t count = std::min(texts_.size(), messages_.size() - first);
+      try {
+        crypt(first, count);
+      } catch (const InvalidArgument&) {
+        // Which one it was, and the others.
+        for (std::size_t i = first; i < first + count; ++i) crypt_alone(i);
+      }
+    }
+    if (failed_ == 0) return;
+    const std::string what = std::to_string(failed_) + " of " + std::to_string(messages_.size()) +
+                             " messages failed, of which number " + std::to_string(first_failed_) +
+                             " is the first: ";
+    if (first_error_.empty()) throw IntegrityError(what + "its GCM tag does not match");
+    throw InvalidArgument(what + first_error_);
+  }
+
+ private:
+  void crypt(std::size_t first, std::size_t count) {
+    const std::span texts = std::span(texts_).first(count);
+    for (std::size_t i = 0; i < count; ++i) set_text(texts[i], messages_[first + i], direction_);
+    if (direction_ == Direction::encrypt) {
+      gcm_.encrypt(texts);
+    } else {
+      gcm_.decrypt(texts);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool done = direction_ == Direction::encrypt || texts[i].intact;
+      messages_[first + i].code = done ? PARAES_OK : PARAES_INTEGRITY_ERROR;
+      if (!done) note_failure(first + i);
+    }
+  }
+
+  void crypt_alone(std::size_t number) {
+    try {
+      crypt(number, 1);
+    } catch (const InvalidArgument& error) {
+      messages_[number].code = PARAES_INVALID_ARGUMENT;
+      if (failed_ == 0) first_error_ = error.what();
+      note_failure(number);
+    }
+  }
+
+  void note_failure(std::size_t number) {
+    if (failed_++ == 0) first_failed_ = number;
+  }
+
+  Gcm& gcm_;
+  const MessageArray& messages_;
+  Direction direction_;
+  std::vector<GcmText> texts_;
+  std::size_t failed_ = 0;
+  std::size_t first_failed_ = 0;
+  std::string first_error_;  // of an argument
+};
+
+int crypt_many(const paraes_gcm_key* gcm, paraes_gcm_message* messages, std::size_t count,
+               std::size_t message_bytes, Direction direction) noexcept {
+  return call([&] {
+    const paraes_gcm_key& key = require(gcm, "gcm");
+    const MessageArray array(messages, count, "messages", message_bytes);
+    ManyMessages(key.gcm, array, direction).run();
+  });
 }
 
 }  // namespace
@@ -63,6 +143,7 @@ std::vector<GcmText> texts_of(const MessageArray& messages, Direction direction)
 
 using paraes::c::bytes_at;
 using paraes::c::call;
+using paraes::c::octets;
 using paraes::c::require;
 using paraes::c::room_at;
 
@@ -83,9 +164,8 @@ int paraes_gcm_encrypt(const paraes_gcm_key* gcm, const void* nonce, std::size_t
                        void* out, void* tag) {
   return call([&] {
     require(gcm, "gcm")
-        .gcm.encrypt(bytes_at(nonce, nonce_bytes, "nonce"), bytes_at(aad, aad_bytes, "aad"),
-                     bytes_at(in, bytes, "in"), room_at(out, bytes, "out"),
-                     room_at(tag, paraes::c::tag_bytes, "tag"));
+        .gcm.encrypt(octets(nonce), nonce_bytes, octets(aad), aad_bytes, octets(in), bytes,
+                     octets(out), octets(tag));
   });
 }
 
@@ -94,9 +174,8 @@ int paraes_gcm_decrypt(const paraes_gcm_key* gcm, const void* nonce, std::size_t
                        void* out, const void* tag, std::size_t tag_bytes) {
   return call([&] {
     require(gcm, "gcm")
-        .gcm.decrypt(bytes_at(nonce, nonce_bytes, "nonce"), bytes_at(aad, aad_bytes, "aad"),
-                     bytes_at(in, bytes, "in"), room_at(out, bytes, "out"),
-                     bytes_at(tag, tag_bytes, "tag"));
+        .gcm.decrypt(octets(nonce), nonce_bytes, octets(aad), aad_bytes, octets(in), bytes,
+                     octets(out), octets(tag), tag_bytes);
   });
 }
 
@@ -138,31 +217,12 @@ int paraes_gcm_decrypt_into(const paraes_gcm_key* gcm, const void* nonce, std::s
 
 int paraes_gcm_encrypt_many(const paraes_gcm_key* gcm, paraes_gcm_message* messages,
                             std::size_t count, std::size_t message_bytes) {
-  return call([&] {
-    const paraes_gcm_key& key = require(gcm, "gcm");
-    const paraes::c::MessageArray array(messages, count, "messages", message_bytes);
-    auto texts = paraes::c::texts_of(array, paraes::Direction::encrypt);
-    key.gcm.encrypt(texts);
-  });
+  return paraes::c::crypt_many(gcm, messages, count, message_bytes, paraes::Direction::encrypt);
 }
 
 int paraes_gcm_decrypt_many(const paraes_gcm_key* gcm, paraes_gcm_message* messages,
                             std::size_t count, std::size_t message_bytes) {
-  return call([&] {
-    const paraes_gcm_key& key = require(gcm, "gcm");
-    const paraes::c::MessageArray array(messages, count, "messages", message_bytes);
-    auto texts = paraes::c::texts_of(array, paraes::Direction::decrypt);
-    key.gcm.decrypt(texts);
-    std::size_t damaged = 0;
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      array[i].code = texts[i].intact ? PARAES_OK : PARAES_INTEGRITY_ERROR;
-      damaged += texts[i].intact ? 0 : 1;
-    }
-    if (damaged != 0) {
-      throw paraes::IntegrityError(std::to_string(damaged) + " of " + std::to_string(count) +
-                                   " GCM tags do not match: see the code of each message");
-    }
-  });
+  return paraes::c::crypt_many(gcm, messages, count, message_bytes, paraes::Direction::decrypt);
 }
 
 int paraes_block_key_new(paraes_block_key** block, const void* key, std::size_t key_bytes,

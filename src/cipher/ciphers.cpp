@@ -150,6 +150,32 @@ bool is_tag_size(std::size_t bytes) {
   return (bytes >= 12 && bytes <= 16) || bytes == 8 || bytes == 4;
 }
 
+constexpr std::size_t tag_bytes = 16;
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_null(const char* name) {
+  throw InvalidArgument(std::string(name) + ": it is NULL");
+}
+
+// Throws InvalidArgument for a nullptr where there are bytes. One branch after another, of which
+// none is taken for most messages: together they would take longer than the text.
+void check_pointers(const void* nonce, const void* aad, std::size_t aad_bytes, const void* in,
+                    std::size_t bytes, const void* out, const void* tag) {
+  // Neither is ever empty.
+  if (nonce == nullptr) [[unlikely]]
+    refuse_null("nonce");
+  if (tag == nullptr) [[unlikely]]
+    refuse_null("tag");
+  if (in == nullptr) [[unlikely]] {
+    if (bytes != 0) refuse_null("in");
+  }
+  if (out == nullptr) [[unlikely]] {
+    if (bytes != 0) refuse_null("out");
+  }
+  if (aad_bytes != 0) [[unlikely]] {
+    if (aad == nullptr) refuse_null("aad");
+  }
+}
+
 void check_new_message(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
   check_buffers(in, out);
   detail::check_gcm_sizes(aad.size(), in.size());
@@ -303,6 +329,31 @@ void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag)
   message.expected_tag = tag.data();
   message.tag_bytes = tag.size();
   if (!cipher_->open(message)) refuse_tag(out);
+}
+
+void Gcm::encrypt(const std::uint8_t* nonce, std::size_t nonce_bytes, const std::uint8_t* aad,
+                  std::size_t aad_bytes, const std::uint8_t* in, std::size_t bytes,
+                  std::uint8_t* out, std::uint8_t* tag) const {
+  check_pointers(nonce, aad, aad_bytes, in, bytes, out, tag);
+  check_new_message({nonce, nonce_bytes}, {aad, aad_bytes}, {in, bytes}, {out, bytes},
+                    {tag, tag_bytes});
+  GcmMessage message =
+      detail::message_of({nonce, nonce_bytes}, {aad, aad_bytes}, {in, bytes}, {out, bytes});
+  message.tag = tag;
+  cipher_->seal(message);
+}
+
+void Gcm::decrypt(const std::uint8_t* nonce, std::size_t nonce_bytes, const std::uint8_t* aad,
+                  std::size_t aad_bytes, const std::uint8_t* in, std::size_t bytes,
+                  std::uint8_t* out, const std::uint8_t* tag, std::size_t tag_bytes) const {
+  check_pointers(nonce, aad, aad_bytes, in, bytes, out, tag);
+  check_message({nonce, nonce_bytes}, {aad, aad_bytes}, {in, bytes}, {out, bytes},
+                {tag, tag_bytes});
+  GcmMessage message =
+      detail::message_of({nonce, nonce_bytes}, {aad, aad_bytes}, {in, bytes}, {out, bytes});
+  message.expected_tag = tag;
+  message.tag_bytes = tag_bytes;
+  if (!cipher_->open(message)) refuse_tag({out, bytes});
 }
 
 void Gcm::encrypt(std::span<GcmText> texts) {

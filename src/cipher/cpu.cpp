@@ -147,6 +147,9 @@ class JobList {
   Result results_[most];
 };
 
+// What a message costs besides its text, in bytes of text.
+constexpr std::uint64_t message_cost_bytes = 256;
+
 class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
  public:
   CpuGcm(std::shared_ptr<const GcmKey> key, const Executor& executor, std::string fallback)
@@ -177,16 +180,37 @@ class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
     jobs.run();
   }
 
+  // Threads take whole messages, and then share out each of those that are too long for one call.
   void crypt_texts(Direction direction, std::span<GcmText> texts) const override {
-    JobList jobs(direction);
-    for (GcmText& text : texts) {
-      if (text.in.size() < one_call_bytes_ && jobs.fits(text)) {
-        jobs.add(*key_, text);
+    std::uint64_t bytes = 0;
+    std::size_t others = 0;
+    for (const GcmText& text : texts) {
+      if (is_one_call(text)) {
+        bytes += text.in.size() + message_cost_bytes;
       } else {
-        GcmCipher::crypt_texts(direction, {&text, 1});
+        ++others;
       }
     }
-    jobs.run();
+    const std::size_t count = texts.size();
+    const std::uint64_t least = bytes == 0 ? count : 1 + min_range_bytes * count / bytes;
+    executor_.run(count, least, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+      JobList jobs(direction);
+      for (std::uint64_t i = begin; i < end; ++i) {
+        GcmText& text = texts[static_cast<std::size_t>(i)];
+        if (!is_one_call(text)) continue;
+        if (jobs.fits(text)) {
+          jobs.add(*key_, text);
+        } else {
+          GcmCipher::crypt_texts(direction, {&text, 1});
+        }
+      }
+      jobs.run();
+    });
+    for (std::size_t i = 0; others != 0 && i < count; ++i) {
+      if (is_one_call(texts[i])) continue;
+      GcmCipher::crypt_texts(direction, {&texts[i], 1});
+      --others;
+    }
   }
 
   [[nodiscard]] const GcmKey* one_call_key(std::uint64_t bytes) const noexcept override {
@@ -197,6 +221,9 @@ class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
   // Whether the kernel's operation for whole messages processes this one.
   [[nodiscard]] bool is_one_call(const GcmMessage& message) const noexcept {
     return message.bytes < one_call_bytes_ && message.nonce_bytes <= max_library_nonce_bytes;
+  }
+  [[nodiscard]] bool is_one_call(const GcmText& text) const noexcept {
+    return text.in.size() < one_call_bytes_ && text.nonce.size() <= max_library_nonce_bytes;
   }
 
   // Computes the tag in both directions.

@@ -11,8 +11,6 @@
 namespace paraes {
 namespace {
 
-// Handing a smaller range to a thread costs more than processing it.
-constexpr std::size_t min_range_bytes = 16384;
 // Ranges are cut at multiples of this, so that no two threads write the same cache line of an
 // aligned buffer, and ranges are whole iterations of the kernels' widest inner loop.
 constexpr std::size_t grain_bytes = 4096;

@@ -8,6 +8,9 @@
 
 namespace paraes {
 
+// Handing a smaller range to a thread costs more than processing it.
+inline constexpr std::size_t min_range_bytes = 16384;
+
 // All modes but CBC encryption use non-temporal stores where they are faster and the kernel has
 // them.
 

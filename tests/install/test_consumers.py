@@ -1,4 +1,4 @@
-"""Builds programs against the installed libraries, in C++ and C: with find_package, and with pkg-config."""
+"""Builds programs in C++ and C against the installed libraries: with find_package and pkg-config."""
 
 import concurrent.futures
 import os

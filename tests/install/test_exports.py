@@ -104,7 +104,6 @@ class Headers(unittest.TestCase):
         self.assertGreater(marks, 100)
 
 
-
 if __name__ == "__main__":
     if sys.argv[1:] == ["--renew"]:
         LIST.write_text("\n".join(sorted(exported()[0])) + "\n", encoding="utf-8")

@@ -35,14 +35,21 @@ class Subproject(unittest.TestCase):
         lines = run("ninja", "-C", self.build, "-t", "targets", "all").splitlines()
         return {line.rpartition(": ")[0] for line in lines if ": phony" not in line}
 
-    def test_is_the_static_library_alone(self):
+    def test_is_the_static_libraries_alone(self):
         # Without what the command and the tests need.
         absent = ("CLI11", "fmt", "nlohmann_json", "GTest", "MPI")
         flags = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in absent]
         configure(self.parent, self.build, *flags)
         targets = self.targets()
         linked = [name for name in targets if name.endswith((".a", ".so", "consumer", "/paraes"))]
-        self.assertEqual({os.path.basename(name) for name in linked}, {"libparaes.a", "consumer"})
+        # That for C is built if the project links it.
+        self.assertEqual(
+            {os.path.basename(name) for name in linked},
+            {"libparaes.a", "libparaes-c.a", "consumer"},
+        )
+        commands = run("ninja", "-C", self.build, "-t", "commands", "all")
+        self.assertIn("libparaes.a", commands)
+        self.assertNotIn("libparaes-c.a", commands)
         self.assertEqual([name for name in targets if "uninstall" in name], [])
         prefix = self.parent / "prefix"
         run("cmake", "--install", self.build, "--prefix", prefix)

@@ -1,0 +1,3 @@
+module example.org/paraes
+
+go 1.18
