@@ -1,4 +1,4 @@
-"""Builds programs in C++ and C against the installed libraries: with find_package and pkg-config."""
+"""Builds programs in C++ and C against the installed libraries: by find_package and pkg-config."""
 
 import concurrent.futures
 import os
