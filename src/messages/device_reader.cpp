@@ -14,7 +14,6 @@
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 #include "src/core/non_copyable.hpp"
-#include "src/messages/segments.hpp"
 
 namespace paraes {
 namespace {
@@ -94,19 +93,16 @@ class DeviceReader::Impl : NonCopyable {
                    });
       for (std::size_t slot = 0; slot < pending_.size(); ++slot) settle(slot);
       staging_.finish(stream);
-    } catch (const BadSegmentSeen&) {
+    } catch (const BadSegment&) {
       end_after_failure(stream);
     } catch (...) {
       end_after_failure(stream);
       throw;
     }
-    if (bad_) throw bad_segment(layout_, commits_ || *bad_ != 0, *bad_);
+    if (bad_) throw BadSegment(*bad_);
   }
 
  private:
-  // Ends the jobs. What is thrown then names the first bad segment of all.
-  struct BadSegmentSeen {};
-
   // Consecutive segments. A single one may lie in the range only in part.
   struct Chunk {
     std::uint64_t first = 0;
@@ -196,18 +192,18 @@ class DeviceReader::Impl : NonCopyable {
     staging_.extract(slot, static_cast<std::size_t>(chunk.begin - from), to, sealed, stream);
   }
 
-  // Waits until the device has opened what is in a slot.
+  // Waits until the device has opened what is in a slot. A bad segment ends the jobs; what read()
+  // throws then names the first of all.
   void settle(std::size_t slot) {
     std::optional<DeviceVerdict> verdict = std::exchange(pending_[slot].verdict, std::nullopt);
     if (!verdict) return;
     wait_until_ready(*verdict);
-    if (verdict->all_intact()) return;
-    for (std::size_t i = 0; i < verdict->messages(); ++i) {
-      if (verdict->intact(i)) continue;
+    try {
+      check_segments(*verdict, pending_[slot].first, layout_, commits_);
+    } catch (const BadSegment& error) {
       const std::lock_guard lock(mutex_);
-      const std::uint64_t segment = pending_[slot].first + i;
-      bad_ = std::min(bad_.value_or(segment), segment);
-      throw BadSegmentSeen();
+      if (!bad_ || error.segment() < bad_->segment()) bad_.emplace(error);
+      throw;
     }
   }
 
@@ -232,10 +228,10 @@ class DeviceReader::Impl : NonCopyable {
   std::uint64_t per_chunk_;
   unsigned workers_;
   DeviceStaging staging_;
-  std::vector<Pending> pending_;      // of each slot
-  std::vector<std::size_t> turns_;    // of each worker: how many chunks it has opened
-  std::mutex mutex_;                  // for calls of the device, and bad_
-  std::optional<std::uint64_t> bad_;  // the first segment that is known not to be authentic
+  std::vector<Pending> pending_;    // of each slot
+  std::vector<std::size_t> turns_;  // of each worker: how many chunks it has opened
+  std::mutex mutex_;                // for calls of the device, and bad_
+  std::optional<BadSegment> bad_;   // the first that is known
 };
 
 DeviceReader::DeviceReader(const DeviceStream& stream, const PositionalSource& source,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from paraes import files
 from paraes.exceptions import InvalidArgument
 from paraes.safetensors import _header
-from paraes.safetensors._header import Entry, HeaderError, shown
+from paraes.safetensors._header import Entry, Header, HeaderError, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -101,13 +101,12 @@ class File:
 
     def tensors(self, framework: Framework) -> dict[str, Any]:
         """All tensors, in one memory."""
-        entries = self.header.entries
-        for name, entry in entries.items():
-            framework.check(entry, name)
-        memory = self.read(framework, 0, self.header.data_size)
+        return _all_tensors(self.header, framework, lambda size: self._whole(framework, size))
+
+    def _whole(self, framework: Framework, size: int) -> Any:
+        memory = self.read(framework, 0, size)
         self.forget()
-        return {name: framework.tensor(memory, entry.begin, entry, name)
-                for name, entry in entries.items()}
+        return memory
 
     def tensor(self, framework: Framework, name: str) -> Any:
         entry = self.header.entries[name]
@@ -129,6 +128,16 @@ class File:
         return framework.tensor(self.read(framework, begin, part.size), 0, part, name)
 
 
+def _all_tensors(header: Header, framework: Framework,
+                 read: Callable[[int], Any]) -> dict[str, Any]:
+    """read: returns memory with so many bytes of the data."""
+    for name, entry in header.entries.items():
+        framework.check(entry, name)
+    memory = read(header.data_size)
+    return {name: framework.tensor(memory, entry.begin, entry, name)
+            for name, entry in header.entries.items()}
+
+
 class Model:
     """The open file, or all open shards of an index."""
 
@@ -143,7 +152,6 @@ class Model:
             shared.update(several(options))
             for file in _files_of(self.name, shared):
                 self._files.append(file)
-                _check_names(self._places, file)
                 self._places.update(dict.fromkeys(file.header.entries, file))
         except BaseException:
             self.close()
@@ -188,28 +196,32 @@ class Model:
         return found
 
 
-def _check_names(places: Mapping[str, File | str], file: File) -> None:
-    for name in file.header.entries:
-        if name in places:
-            other = places[name]
-            other_name = other if isinstance(other, str) else other.name
-            raise HeaderError(f"tensor {shown(name)} is in {other_name} and in {file.name}")
-
-
 def _files_of(path: str, options: Mapping[str, Any]) -> Iterator[File]:
     """Opens the file, or one shard of the index after the other. Whoever gets them closes them."""
     if not path.removesuffix(SUFFIX).endswith(INDEX):
         yield File(path, options)
         return
     folder = os.path.dirname(path)
+    places: dict[str, str] = {}
     for shard, names in _shards_of(path, options).items():
         file = File(os.path.join(folder, shard), options)
-        for name in names:
-            if name not in file.header.entries:
-                file.close()
-                raise HeaderError(
-                    f"{path}: tensor {shown(name)} should be in {file.name}, and is not")
+        try:
+            _check_shard(path, file, names, places)
+        except BaseException:
+            file.close()
+            raise
         yield file
+
+
+def _check_shard(path: str, file: File, names: Sequence[str], places: dict[str, str]) -> None:
+    """names: of its tensors, by the index. places: the files of all tensors so far."""
+    for name in names:
+        if name not in file.header.entries:
+            raise HeaderError(f"{path}: tensor {shown(name)} should be in {file.name}, and is not")
+    for name in file.header.entries:
+        if name in places:
+            raise HeaderError(f"tensor {shown(name)} is in {places[name]} and in {file.name}")
+        places[name] = file.name
 
 
 def _shards_of(path: str, options: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -247,14 +259,11 @@ def _shards_of(path: str, options: Mapping[str, Any]) -> dict[str, list[str]]:
 def load(path: files.Path, options: dict[str, Any], framework: Framework) -> dict[str, Any]:
     """All tensors, of one file after the other."""
     found: dict[str, Any] = {}
-    places: dict[str, str] = {}
     shared: dict[str, Any] = {}
     try:
         shared.update(several(options))
         for file in _files_of(os.fsdecode(path), shared):
             with contextlib.closing(file):
-                _check_names(places, file)
-                places.update(dict.fromkeys(file.header.entries, file.name))
                 found.update(file.tensors(framework))
         return found
     finally:
@@ -293,14 +302,15 @@ def load_bytes(data: Buffer, options: dict[str, Any], framework: Framework) -> d
         options.clear()
     source = _InMemory(plain)
     header = _header.read_header(source.read, len(plain), "data")
-    for name, entry in header.entries.items():
-        framework.check(entry, name)
-    memory = framework.memory(header.data_size)
-    source.seek(header.data_begin)
-    if header.data_size:
-        framework.fill(memory, 0, header.data_size, cast("DecryptedReader", source))
-    return {name: framework.tensor(memory, entry.begin, entry, name)
-            for name, entry in header.entries.items()}
+
+    def read(size: int) -> Any:
+        memory = framework.memory(size)
+        source.seek(header.data_begin)
+        if size:
+            framework.fill(memory, 0, size, cast("DecryptedReader", source))
+        return memory
+
+    return _all_tensors(header, framework, read)
 
 
 # The bytes of a tensor, made when they are written.
