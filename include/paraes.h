@@ -11,19 +11,21 @@
  *   pointers   NULL stands for zero bytes. Any other NULL is PARAES_INVALID_ARGUMENT, unless the
  *              function says what it means. No buffer needs to be aligned.
  *   aliasing   The output of a cipher is its input, or does not overlap it. Nothing else
- *              overlaps an output.
+ *              overlaps an output. Not all of this is checked.
  *   handles    belong to the caller, who frees them with the function whose name ends in _free.
  *              It accepts NULL, and overwrites keys and plaintext with zeros. What a handle was
  *              made from may be freed before it, unless the function says otherwise.
  *   threads    Any thread may call any function. Handles of keys and secrets may be used by any
- *              number of threads at once, others by one at a time.
+ *              number of threads at once, others by one at a time. A thread in a call must not be
+ *              cancelled (pthread_cancel), which would end the process.
  *   structs    Options begin with their size, so that they can grow: initialise them with the
  *              macro that has their name, or set all bytes to zero, and then `size`. A member
  *              that is zero has its default. NULL for options means all defaults.
  *   fork       In a child of fork(2), handles that encrypt a message in several calls or write a
  *              file are PARAES_WRONG_PROCESS: two processes would encrypt two texts with the same
  *              key and nonces. They can be freed, which changes no file. GPUs cannot be used in a
- *              child of a process that has used them.
+ *              child of a process that has used them: there, handles that use one are neither
+ *              used nor freed.
  */
 #ifndef PARAES_H
 #define PARAES_H
@@ -90,7 +92,8 @@ PARAES_API uint64_t paraes_error_offset(void);
 /* Whether errors with this code are also errors of the kind `base`: PARAES_BAD_SEGMENT is a
  * PARAES_INTEGRITY_ERROR and a PARAES_ERROR. A code of a later version is a PARAES_ERROR. */
 PARAES_API int paraes_is_a(int code, int base);
-/* The exit status with which the command paraes ends after an error with this code. */
+/* The exit status with which the command paraes ends after an error with this code. After a closed
+ * pipe, that is 141. */
 PARAES_API int paraes_exit_status(int code);
 
 /* ---- General ---- */
@@ -389,7 +392,7 @@ PARAES_CHECKED int paraes_unseal_range(const paraes_secret* secret, const void* 
 
 /* ---- Messages piece by piece, in order ----
  *
- * After another error than of a NULL or of the capacity, a handle cannot be used any more: the
+ * After another error than of an argument, a handle cannot be used any more: the
  * message is not complete, and the following calls are PARAES_ERROR. `out` does not overlap `in`.
  */
 
@@ -446,9 +449,9 @@ typedef struct paraes_file_options {
 #define PARAES_FILE_OPTIONS \
   { sizeof(paraes_file_options), NULL, 0, 0, 0, NULL, NULL }
 
-/* Encrypts the file `from` to the regular file `to`; NULL: its name with ".paes" at the end. The
- * output keeps mode and time of modification. plain_bytes: receives the size of the plaintext; may
- * be NULL. */
+/* Encrypts the regular file `from` to the regular file `to`; NULL: its name with ".paes" at the
+ * end. The output keeps mode and time of modification. plain_bytes: receives the size of the
+ * plaintext; may be NULL. */
 PARAES_CHECKED int paraes_encrypt_file(const char* from, const char* to,
                                        const paraes_secret* secret,
                                        const paraes_file_options* options, uint64_t* plain_bytes);
@@ -461,8 +464,9 @@ PARAES_CHECKED int paraes_decrypt_file(const char* from, const char* to,
 PARAES_CHECKED int paraes_verify_file(const char* file, const paraes_secret* secret,
                                       const paraes_file_options* options, uint64_t* plain_bytes);
 /* Replaces a file in the format paraes by the same plaintext under the secret `to`; the context
- * stays. From recipients to recipients, only the header changes. PARAES_IO_ERROR if another call
- * works on the file, or if it changes meanwhile; it is then as it was. */
+ * stays, and that of `to` is the same or none. From recipients to recipients, only the header
+ * changes. PARAES_IO_ERROR if another call works on the file, or if it changes meanwhile; it is
+ * then as it was. */
 PARAES_CHECKED int paraes_rekey_file(const char* file, const paraes_secret* from,
                                      const paraes_secret* to, const paraes_file_options* options,
                                      uint64_t* plain_bytes);
@@ -521,10 +525,11 @@ typedef struct paraes_sink {
 #define PARAES_SINK \
   { sizeof(paraes_sink), NULL, NULL, NULL }
 
-/* Encrypts what is written to it, in order. After an error, nothing more can be written, and there
- * is no file. */
+/* Encrypts what is written to it, in order. After another error than of a NULL, nothing more can be
+ * written, and there is no file. */
 typedef struct paraes_writer paraes_writer;
-/* To a regular file, which gets its name in paraes_writer_close. */
+/* To a regular file, which gets its name in paraes_writer_close. Of the options, `execution` and
+ * `overwrite` count. */
 PARAES_CHECKED int paraes_writer_open(paraes_writer** writer, const char* file,
                                       const paraes_secret* secret,
                                       const paraes_file_options* options);

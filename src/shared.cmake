@@ -22,6 +22,8 @@ function(add_shared target name soversion map)
       LINKER:--version-script=${script}
       # Calls within the library are direct, not through its table of functions.
       LINKER:-Bsymbolic-functions
+      # Its threads wait for work until the process ends: dlclose(3) must leave their code.
+      LINKER:-z,nodelete
       LINKER:--as-needed,--no-undefined)
   endif()
 endfunction()

@@ -7,12 +7,10 @@
 #pragma once
 
 #include <sys/stat.h>
-#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,13 +67,16 @@ class PARAES_EXPORT MessageSecret final {
   MessageSecret& operator=(const MessageSecret&) = delete;
 
   [[nodiscard]] Format format() const noexcept { return options_.format; }
+  [[nodiscard]] Bytes context() const noexcept { return options_.context; }
   // Whether it is recipients or identities.
   [[nodiscard]] bool has_recipients() const noexcept { return kdf_ == Kdf::recipients; }
 
   // The following may take long: scrypt runs, or age, which may ask for something.
 
   // Throws InvalidArgument for identities.
-  [[nodiscard]] Message::Parts new_message() const;
+  [[nodiscard]] Message::Parts new_message() const { return new_message(options_.context); }
+  // The same with another context than that of the options.
+  [[nodiscard]] Message::Parts new_message(Bytes context) const;
   // The layout of its messages. With recipients, age decides the size of the header: it is then
   // that of the largest one.
   [[nodiscard]] SegmentLayout layout() const;
@@ -98,7 +99,8 @@ class PARAES_EXPORT MessageSecret final {
   // Throws InvalidArgument if the file at `path`, which would be replaced, holds the secret.
   void check_contents(const std::string& path) const;
 
-  // Ends age, if it runs now, and lets it run no more: what needs it then throws Cancelled.
+  // Ends age wherever it runs for this secret now, and lets it run no more: what needs it then
+  // throws Cancelled. Without effect in a child of the process that made the secret.
   void cancel() const noexcept;
 
  private:
@@ -109,11 +111,13 @@ class PARAES_EXPORT MessageSecret final {
                                                                const char* option);
   [[nodiscard]] std::string name(const char* plain) const { return options_.prefix + plain; }
   void check_paraes_format() const;
+  void refuse_scrypt() const;
   void add_secret_file(const std::string& path, const char* option);
   void check_kind(const Preface& preface) const;
   [[nodiscard]] Preface wrap(Bytes input_key, std::vector<std::uint8_t>& made) const;
-  [[nodiscard]] AgeProgram age() const;
-  void throw_if_cancelled() const;
+
+  class AgeRun;
+  class RunsOfAge;
 
   struct SecretFile {
     FileId id;
@@ -129,9 +133,7 @@ class PARAES_EXPORT MessageSecret final {
   std::optional<AgeIdentities> identities_;
   std::vector<SecretFile> files_;
   KnownSecrets known_;
-  mutable std::mutex process_mutex_;
-  mutable pid_t process_ = 0;  // of age
-  mutable bool cancelled_ = false;
+  std::shared_ptr<RunsOfAge> runs_;
 };
 
 struct FileOptions {
@@ -156,8 +158,8 @@ struct FileResult {
 [[nodiscard]] PARAES_EXPORT std::string encrypted_name(const std::string& input);
 [[nodiscard]] PARAES_EXPORT std::string decrypted_name(const std::string& input);
 
-// Encrypts the file `from`, of any kind but a folder, to the regular file `to`, which keeps its
-// mode and its time of modification. A symbolic link at `to` stays, and what it leads to is
+// Encrypts the regular file `from` to the regular file `to`, which keeps its mode and its time of
+// modification. A symbolic link at `to` stays, and what it leads to is
 // replaced.
 PARAES_EXPORT FileResult encrypt_file(const std::string& from, const std::string& to,
                                       const MessageSecret& secret, const FileOptions& options = {});
@@ -172,9 +174,10 @@ struct RekeyOptions : FileOptions {
   bool new_key = false;  // recipients get a new input key, too: all of the data is encrypted anew
   bool verify = false;   // recipients: decrypts all segments before the file is replaced
 };
-// Replaces a regular file in the format paraes by the same plaintext under another secret, whose
-// context is the same. From recipients to recipients, only the header changes. Throws IoError if
-// another call works on the file, or if it changes meanwhile; the file is then as it was.
+// Replaces a regular file in the format paraes by the same plaintext under another secret. The
+// context stays: that of `to` is the same or empty, else InvalidArgument. From recipients to
+// recipients, only the header changes. Throws IoError if another call works on the file, or if it
+// changes meanwhile; the file is then as it was.
 PARAES_EXPORT FileResult rekey_file(const std::string& path, const MessageSecret& from,
                                     const MessageSecret& to, const RekeyOptions& options = {});
 

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "python/native/secrets.hpp"
+#include "src/core/system/blocked_signals.hpp"
 
 namespace paraes::python {
 namespace {
@@ -61,7 +61,7 @@ class Task {
       std::optional<nb::gil_scoped_release> released(std::in_place);
       std::optional<std::thread> thread;
       try {
-        const BlockedSignals blocked;
+        const system::BlockedSignals blocked;
         thread.emplace(body);
       } catch (const std::system_error&) {
         body();  // the system has no more threads
@@ -103,28 +103,6 @@ class Task {
   }
 
  private:
-  // The program's own threads handle its signals.
-  class BlockedSignals {
-   public:
-    BlockedSignals() {
-      sigset_t all;
-      sigfillset(&all);
-      for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
-        sigdelset(&all, fault);
-      }
-      blocked_ = pthread_sigmask(SIG_SETMASK, &all, &before_) == 0;
-    }
-    ~BlockedSignals() {
-      if (blocked_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    }
-    BlockedSignals(const BlockedSignals&) = delete;
-    BlockedSignals& operator=(const BlockedSignals&) = delete;
-
-   private:
-    sigset_t before_ = {};
-    bool blocked_ = false;
-  };
-
   static constexpr std::uint64_t unknown = UINT64_MAX;
 
   nb::object progress_;

@@ -80,6 +80,9 @@ class ManyMessages {
       } catch (const InvalidArgument&) {
         // Which one it was, and the others.
         for (std::size_t i = first; i < first + count; ++i) crypt_alone(i);
+      } catch (...) {
+        for (std::size_t i = first; i < messages_.size(); ++i) messages_[i].code = PARAES_ERROR;
+        throw;
       }
     }
     if (failed_ == 0) return;

@@ -81,7 +81,9 @@ T options_at(const T* given, const char* name, std::size_t first_size) {
   options.size = sizeof options;
   if (given == nullptr) return options;
   const std::size_t size = given->size;
-  if (size < first_size) refuse_options(name, size, sizeof options);
+  // No version has so many members: it is not a size.
+  constexpr std::size_t most_bytes = 4096;
+  if (size < first_size || size > most_bytes) refuse_options(name, size, sizeof options);
   std::memcpy(&options, given, std::min(size, sizeof options));
   const auto* const rest = reinterpret_cast<const unsigned char*>(given);
   for (std::size_t i = sizeof options; i < size; ++i) {
@@ -109,9 +111,14 @@ class Elements {
     if (stride < sizeof(Element) || stride % alignof(Element) != 0) refuse_stride(name, stride);
   }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
-  Element& operator[](std::size_t i) const noexcept {
+  // Throws InvalidArgument for values in members that this version does not know.
+  Element& operator[](std::size_t i) const {
     using Byte = std::conditional_t<std::is_const_v<Element>, const unsigned char, unsigned char>;
-    return *reinterpret_cast<Element*>(reinterpret_cast<Byte*>(first_) + i * stride_);
+    Byte* const element = reinterpret_cast<Byte*>(first_) + i * stride_;
+    for (std::size_t k = sizeof(Element); k < stride_; ++k) {
+      if (element[k] != 0) refuse_options("an element", stride_, sizeof(Element));
+    }
+    return *reinterpret_cast<Element*>(element);
   }
 
  private:

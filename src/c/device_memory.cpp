@@ -80,8 +80,7 @@ std::vector<DeviceText> texts_at(const paraes_device_text* texts, std::size_t co
 // Makes a handle of a cipher.
 template <class Cipher, class Handle>
 int new_cipher(Handle** place, const paraes_stream* stream, const void* const* keys,
-               std::size_t key_count, std::size_t key_bytes,
-               const paraes_device_options* options) noexcept {
+               std::size_t key_count, std::size_t key_bytes, const paraes_device_options* options) {
   return make_handle(place, [&] {
     require(stream, "stream");
     if (keys == nullptr) refuse_null("keys");

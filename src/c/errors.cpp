@@ -117,14 +117,10 @@ void refuse_stride(const char* name, std::size_t stride) {
 }
 
 void refuse_options(const char* name, std::size_t size, std::size_t known) {
-  const std::string what(name);
-  if (size > known) {
-    throw InvalidArgument(what + ": it has values in members that paraes " + paraes_version() +
-                          " does not know: its size is " + std::to_string(size) + ", not " +
-                          std::to_string(known));
-  }
-  throw InvalidArgument(what + ": set its member size to that of the structure, " +
-                        std::to_string(known) + ", not " + std::to_string(size));
+  throw InvalidArgument(std::string(name) + ": the size of the structure is " +
+                        std::to_string(known) + ", not " + std::to_string(size) +
+                        "; in a larger one, members that paraes " + paraes_version() +
+                        " does not know must be zero");
 }
 
 }  // namespace paraes::c

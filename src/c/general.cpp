@@ -189,12 +189,12 @@ int paraes_kernel_at(const paraes_kernel_list* list, std::size_t index, paraes_k
 void paraes_kernel_list_free(paraes_kernel_list* list) { delete list; }
 
 const char* paraes_cpu_features() {
-  static std::optional<std::string> features;
+  static auto& features = *new std::optional<std::string>();  // valid while the process exits
   return paraes::c::lasting(features, [] { return paraes::c::joined(paraes::cpu_features()); });
 }
 
 const char* paraes_cpu_model() {
-  static std::optional<std::string> model;
+  static auto& model = *new std::optional<std::string>();
   return paraes::c::lasting(model, [] { return paraes::cpu_model(); });
 }
 

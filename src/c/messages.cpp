@@ -168,8 +168,8 @@ struct paraes_encryptor {
   }
   // The capacity for `bytes` more bytes, and for the end.
   [[nodiscard]] std::size_t bound(std::size_t bytes) const noexcept {
-    // A segment and its tag are less than twice a segment.
-    if (bytes > SIZE_MAX / 4) return paraes::c::no_capacity;
+    const paraes::SegmentLayout& layout = stream.message().layout();
+    if (bytes / layout.segment_bytes >= layout.max_segments) return paraes::c::no_capacity;
     return header_bytes() +
            std::max(stream.output_bytes(bytes), stream.held() + paraes::segment_tag_bytes);
   }
@@ -288,7 +288,13 @@ int paraes_seal(const paraes_secret* secret, const void* in, std::size_t bytes, 
     const paraes::MutableBytes room = room_at(out, capacity, "out");
     const paraes::Execution where = paraes::c::execution_of_messages(execution);
     paraes::c::check_apart(plain, room);
-    const paraes::Message message(secret_of(secret).new_message(), where);
+    // Before a passphrase takes its time. What age makes has a size that nobody knows before.
+    const paraes::MessageSecret& made = secret_of(secret);
+    if (!made.has_recipients()) {
+      const std::uint64_t needed = made.layout().sealed_bytes(bytes);
+      if (capacity < needed) paraes::c::refuse_capacity(capacity, needed);
+    }
+    const paraes::Message message(made.new_message(), where);
     const auto sealed = static_cast<std::size_t>(message.layout().sealed_bytes(bytes));
     if (capacity < sealed) paraes::c::refuse_capacity(capacity, sealed);
     const std::size_t header = message.header().size();

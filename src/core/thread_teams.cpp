@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "paraes/secret.hpp"
+#include "src/core/system/blocked_signals.hpp"
 #include "src/core/system/processors.hpp"
 
 namespace paraes {
@@ -187,20 +187,10 @@ class Team {
   }
 
   static bool start(TeamWorker& worker) noexcept {
-    // The program's own threads handle signals to the process. Signals that an instruction of the
-    // thread itself raises cannot be blocked.
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
-      sigdelset(&blocked, synchronous);
-    }
-    sigset_t before;
-    const bool masked = pthread_sigmask(SIG_SETMASK, &blocked, &before) == 0;
+    const system::BlockedSignals blocked;
     // Not joined: the threads wait for work until the process ends.
     pthread_t thread;
-    const bool started = start_thread_with(thread, StackSize::small, Join::no, work, &worker);
-    if (masked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return started;
+    return start_thread_with(thread, StackSize::small, Join::no, work, &worker);
   }
 
   std::vector<std::unique_ptr<TeamWorker>> workers_;

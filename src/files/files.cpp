@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string_view>
 #include <utility>
@@ -67,10 +68,14 @@ Descriptor copy_of(const detail::OpenedFile& file) {
   return copy;
 }
 
-FileSource regular_source(const detail::OpenedFile& file) {
+void require_regular(const detail::OpenedFile& file) {
   if (!S_ISREG(file.status.st_mode)) {
     throw InvalidArgument(file.path + ": it is not a regular file: read it as a stream");
   }
+}
+
+FileSource regular_source(const detail::OpenedFile& file) {
+  require_regular(file);
   return {copy_of(file), file.path, file.status};
 }
 
@@ -114,13 +119,16 @@ std::string decrypted_name(const std::string& input) {
 FileResult encrypt_file(const std::string& from, const std::string& to, const MessageSecret& secret,
                         const FileOptions& options) {
   const detail::OpenedFile input = detail::open_for_reading(from, secret, false);
+  require_regular(input);
   const detail::OutputOptions output = {
       .overwrite = options.overwrite, .is_encrypted = true, .input = &input};
+  // A file of /proc, too, whose size its status does not have.
   const auto source = source_of(copy_of(input), input.path, input.status);
   Progress progress(options);
+  // Refuses the output, and lets the caller cancel, before a passphrase takes its time.
   const auto sink = detail::create(to, secret, output);
-  const Message message(secret.new_message(), options.execution);
   progress.set_total(source->remaining());
+  const Message message(secret.new_message(), options.execution);
   const std::uint64_t bytes =
       seal_message(*source, message, *sink, progress.transfer()).plain_bytes;
   detail::commit(*sink, to, secret, output);
@@ -141,6 +149,10 @@ FileResult rekey_file(const std::string& path, const MessageSecret& from, const 
                       const RekeyOptions& options) {
   if (from.format() != Format::paraes || to.format() != Format::paraes) {
     throw InvalidArgument("only files in the format paraes can be rekeyed");
+  }
+  if (!to.context().empty() && !std::ranges::equal(to.context(), from.context())) {
+    throw InvalidArgument(
+        "context: it stays as it is, so that of the new secret is the same or none");
   }
   const detail::OpenedFile input = detail::open_for_reading(path, from, false);
   to.check_not_secret(input.status, path);
@@ -167,7 +179,7 @@ FileResult rekey_file(const std::string& path, const MessageSecret& from, const 
     if (keeps_data) {
       header = to.header_for_recipients(old);
     } else {
-      sealed.emplace(to.new_message(), options.execution);
+      sealed.emplace(to.new_message(from.context()), options.execution);
     }
     const auto sink = detail::create_replacement(input);
     TransferResult done;

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
 #include "paraes/error.hpp"
 #include "paraes/files.hpp"
+#include "paraes/forks.hpp"
 #include "paraes/kdf.hpp"
 #include "paraes/keys.hpp"
 #include "paraes/streams.hpp"
@@ -58,15 +60,82 @@ const char* needed(Kdf kdf) {
 
 }  // namespace
 
-MessageSecret::MessageSecret(SecretOptions options) : options_(std::move(options)) {
+// The processes of age that run for one secret.
+class MessageSecret::RunsOfAge {
+ public:
+  void add(pid_t process) {
+    const std::lock_guard lock(mutex_);
+    processes_.push_back(process);
+    if (cancelled_) kill(process, SIGTERM);
+  }
+  void remove(pid_t process) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase(processes_, process);
+  }
+  void cancel() noexcept {
+    if (!owner_.is_this()) return;  // they are its parent's
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    for (const pid_t process : processes_) kill(process, SIGTERM);
+  }
+  [[nodiscard]] bool is_cancelled() const {
+    const std::lock_guard lock(mutex_);
+    return cancelled_;
+  }
+
+ private:
+  OwnerProcess owner_;
+  mutable std::mutex mutex_;
+  std::vector<pid_t> processes_;
+  bool cancelled_ = false;
+};
+
+// One of them. However it ends, it is forgotten: another process may get its number.
+class MessageSecret::AgeRun {
+ public:
+  explicit AgeRun(const MessageSecret& secret)
+      : program_(secret.options_.age), runs_(*secret.runs_) {
+    program_.on_process = [this](pid_t process) {
+      forget();
+      process_ = process;
+      if (process != 0) runs_.add(process);
+    };
+  }
+  ~AgeRun() { forget(); }
+  AgeRun(const AgeRun&) = delete;
+  AgeRun& operator=(const AgeRun&) = delete;
+
+  // What work(program) returns. Throws Cancelled if it failed because of that.
+  template <class Work>
+  auto operator()(const Work& work) {
+    try {
+      if (runs_.is_cancelled()) throw Cancelled();
+      return work(program_);
+    } catch (const Error&) {
+      if (runs_.is_cancelled()) throw Cancelled();
+      throw;
+    }
+  }
+
+ private:
+  void forget() noexcept {
+    if (process_ != 0) runs_.remove(process_);
+    process_ = 0;
+  }
+
+  AgeProgram program_;
+  RunsOfAge& runs_;
+  pid_t process_ = 0;
+};
+
+MessageSecret::MessageSecret(SecretOptions options)
+    : options_(std::move(options)), runs_(std::make_shared<RunsOfAge>()) {
   if (options_.context.size() > max_context_bytes) {
-    throw InvalidArgument(name("context") + ": it has at most " +
-                          std::to_string(max_context_bytes) + " bytes, not " +
-                          std::to_string(options_.context.size()));
+    throw InvalidArgument("context: it has at most " + std::to_string(max_context_bytes) +
+                          " bytes, not " + std::to_string(options_.context.size()));
   }
   if (options_.key_bits && options_.key_bits != 128U && options_.key_bits != 256U) {
-    throw InvalidArgument(name("key_bits") + ": it is 128 or 256, not " +
-                          std::to_string(*options_.key_bits));
+    throw InvalidArgument("key_bits: it is 128 or 256, not " + std::to_string(*options_.key_bits));
   }
   check_scrypt("scrypt_log2n", options_.scrypt_log2n.value_or(default_scrypt_log2n));
   check_scrypt("max_scrypt_log2n", options_.max_scrypt_log2n);
@@ -84,9 +153,7 @@ std::unique_ptr<MessageSecret> MessageSecret::with_key(SecretBytes key, SecretOp
                                                        const char* option) {
   std::unique_ptr<MessageSecret> secret(new MessageSecret(std::move(options)));
   const SecretOptions& given = secret->options_;
-  if (given.scrypt_log2n) {
-    throw InvalidArgument("scrypt_log2n goes with " + secret->name("passphrase"));
-  }
+  secret->refuse_scrypt();
   secret->key_ = decode_key(std::move(key), shown, KeyUse::segments, KeyEncoding::raw);
   const std::size_t bytes = secret->key_.size();
   if (given.key_bits && *given.key_bits != 8 * bytes) {
@@ -94,6 +161,7 @@ std::unique_ptr<MessageSecret> MessageSecret::with_key(SecretBytes key, SecretOp
                           " contradicts the key, which is for AES-" + std::to_string(8 * bytes));
   }
   secret->tink_.derived_key_bytes = bytes;
+  static_cast<void>(secret->layout());  // checks the size of segments
   secret->known_.add_key(secret->key_, secret->name(option));
   return secret;
 }
@@ -126,6 +194,7 @@ std::unique_ptr<MessageSecret> MessageSecret::recipients(AgeRecipients recipient
                                                          SecretOptions options) {
   std::unique_ptr<MessageSecret> secret(new MessageSecret(std::move(options)));
   secret->check_paraes_format();
+  secret->refuse_scrypt();
   if (recipients.keys.empty() && recipients.files.empty()) {
     throw InvalidArgument(secret->name("recipients") + ": there are none");
   }
@@ -138,6 +207,10 @@ std::unique_ptr<MessageSecret> MessageSecret::identities(std::vector<std::string
                                                          SecretOptions options) {
   std::unique_ptr<MessageSecret> secret(new MessageSecret(std::move(options)));
   secret->check_paraes_format();
+  secret->refuse_scrypt();
+  if (secret->options_.key_bits) {
+    throw InvalidArgument("key_bits is for new messages, and identities decrypt");
+  }
   secret->kdf_ = Kdf::recipients;
   for (const std::string& file : files) secret->add_secret_file(file, "identity");
   secret->identities_.emplace(std::move(files));
@@ -145,10 +218,16 @@ std::unique_ptr<MessageSecret> MessageSecret::identities(std::vector<std::string
   return secret;
 }
 
-// Throws for options that only keys, or only passphrases, take.
+// Of passphrases, recipients and identities.
 void MessageSecret::check_paraes_format() const {
   if (options_.format != Format::paraes) {
     throw InvalidArgument("format: only paraes takes passphrases and recipients");
+  }
+}
+
+void MessageSecret::refuse_scrypt() const {
+  if (options_.scrypt_log2n) {
+    throw InvalidArgument("scrypt_log2n goes with " + name("passphrase"));
   }
 }
 
@@ -180,47 +259,24 @@ void MessageSecret::check_contents(const std::string& path) const {
   }
 }
 
-AgeProgram MessageSecret::age() const {
-  AgeProgram program = options_.age;
-  program.on_process = [this](pid_t process) {
-    const std::lock_guard lock(process_mutex_);
-    process_ = process;
-    if (process != 0 && cancelled_) kill(process, SIGTERM);
-  };
-  return program;
-}
-
-void MessageSecret::cancel() const noexcept {
-  const std::lock_guard lock(process_mutex_);
-  cancelled_ = true;
-  if (process_ != 0) kill(process_, SIGTERM);
-}
-
-void MessageSecret::throw_if_cancelled() const {
-  const std::lock_guard lock(process_mutex_);
-  if (cancelled_) throw Cancelled();
-}
+void MessageSecret::cancel() const noexcept { runs_->cancel(); }
 
 Preface MessageSecret::wrap(Bytes input_key, std::vector<std::uint8_t>& made) const {
   if (identities_) throw InvalidArgument(name("identity") + ": it decrypts; pass recipients");
   SecretBytes run_key(run_key_bytes);
   random_bytes(run_key);
-  std::vector<std::uint8_t> age_file;
-  try {
-    age_file = encrypt_with_age(age(), run_key, recipients_);
-  } catch (const Error&) {
-    throw_if_cancelled();
-    throw;
-  }
+  AgeRun run(*this);
+  const std::vector<std::uint8_t> age_file = run(
+      [&](const AgeProgram& program) { return encrypt_with_age(program, run_key, recipients_); });
   const Preface preface =
       Preface::for_recipients(static_cast<unsigned>(8 * input_key.size()), age_file.size());
   made = make_wrap(preface, age_file, run_key, input_key);
   return preface;
 }
 
-Message::Parts MessageSecret::new_message() const {
-  if (options_.format == Format::c2sp) return new_c2sp_message(key_, options_.context);
-  if (options_.format == Format::tink) return new_tink_message(tink_, key_, options_.context);
+Message::Parts MessageSecret::new_message(Bytes context) const {
+  if (options_.format == Format::c2sp) return new_c2sp_message(key_, context);
+  if (options_.format == Format::tink) return new_tink_message(tink_, key_, context);
   const unsigned bits = options_.key_bits.value_or(256);
   switch (kdf_) {
     case Kdf::none:
@@ -228,17 +284,17 @@ Message::Parts MessageSecret::new_message() const {
     case Kdf::scrypt: {
       const Preface preface =
           Preface::for_passphrase(bits, options_.scrypt_log2n.value_or(default_scrypt_log2n));
-      return new_paraes_message(preface, scrypt_input_key(preface, passphrase_), options_.context);
+      return new_paraes_message(preface, scrypt_input_key(preface, passphrase_), context);
     }
     case Kdf::recipients: {
       SecretBytes input_key(bits / 8);
       random_bytes(input_key);
       std::vector<std::uint8_t> made;
       const Preface preface = wrap(input_key, made);
-      return new_paraes_message(preface, input_key, options_.context, made);
+      return new_paraes_message(preface, input_key, context, made);
     }
   }
-  return new_paraes_message(Preface::for_key(key_.size()), key_, options_.context);
+  return new_paraes_message(Preface::for_key(key_.size()), key_, context);
 }
 
 SegmentLayout MessageSecret::layout() const {
@@ -300,13 +356,10 @@ MessageSecret::Opened MessageSecret::open_header(Source& source) const {
       if (const auto* file = dynamic_cast<const PositionalSource*>(&source); file != nullptr) {
         static_cast<void>(c2sp_layout(header.size()).extent_of(file->size()));
       }
-      SecretBytes run_key;
-      try {
-        run_key = identities_->decrypt(age(), age_file_of(header));
-      } catch (const Error&) {
-        throw_if_cancelled();
-        throw;
-      }
+      AgeRun run(*this);
+      const SecretBytes run_key = run([&](const AgeProgram& program) {
+        return identities_->decrypt(program, age_file_of(header));
+      });
       opened.input_key = open_slot(header, run_key);
       opened.parts = open_paraes_message(header, opened.input_key, options_.context);
       break;

@@ -14,6 +14,7 @@
 #include "paraes/message_streams.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/threads.hpp"
+#include "src/core/system/blocked_signals.hpp"
 #include "src/io/grown.hpp"
 
 namespace paraes {
@@ -93,7 +94,10 @@ class MessageReader::Impl {
 
 class MessageReader::Impl::Ahead {
  public:
-  explicit Ahead(const Impl& reader) : reader_(reader), thread_([this] { work(); }) {}
+  explicit Ahead(const Impl& reader) : reader_(reader) {
+    const system::BlockedSignals blocked;
+    thread_ = std::thread([this] { work(); });
+  }
   ~Ahead() {
     {
       const std::lock_guard lock(mutex_);
@@ -184,7 +188,7 @@ class MessageReader::Impl::Ahead {
   std::uint64_t first_ = 0;
   std::uint64_t count_ = 0;
   std::exception_ptr error_;
-  std::thread thread_;  // the last member: it uses the others
+  std::thread thread_;
 };
 
 MessageReader::Impl::Impl(std::unique_ptr<PositionalSource> source, Message message, int threads,

@@ -261,6 +261,14 @@ std::vector<Case> cases() {
        [](Valid& v) {
          return paraes_gcm_encrypt_many(v.gcm.get(), &v.message, 1, sizeof(paraes_gcm_message) + 1);
        }},
+      {"paraes_gcm_encrypt_many", "value in a member of a later version",
+       [](Valid& v) {
+         struct {
+           paraes_gcm_message message;
+           std::uint64_t later;
+         } larger = {v.message, 1};
+         return paraes_gcm_encrypt_many(v.gcm.get(), &larger.message, 1, sizeof larger);
+       }},
       {"paraes_gcm_encrypt_many", "NULL tag",
        [](Valid& v) {
          v.message.tag = nullptr;
@@ -459,6 +467,47 @@ std::vector<Case> cases() {
          v.options.size = 0;
          return paraes_secret_new(&made, &v.options);
        }},
+      {"paraes_secret_new", "a size that no structure has",
+       [](Valid& v) {
+         paraes_secret* made = nullptr;
+         v.options.size = SIZE_MAX;
+         return paraes_secret_new(&made, &v.options);
+       }},
+      {"paraes_secret_new", "cost of scrypt for a key",
+       [](Valid& v) {
+         paraes_secret* made = nullptr;
+         v.options.scrypt_log2n = 15;
+         return paraes_secret_new(&made, &v.options);
+       }},
+      {"paraes_secret_new", "cost of scrypt for recipients",
+       [](Valid& v) {
+         paraes_secret* made = nullptr;
+         const char* const to[] = {"age1x"};
+         v.options.key = nullptr;
+         v.options.key_bytes = 0;
+         v.options.recipients = to;
+         v.options.recipient_count = 1;
+         v.options.scrypt_log2n = 15;
+         return paraes_secret_new(&made, &v.options);
+       }},
+      {"paraes_secret_new", "size of new keys for identities",
+       [](Valid& v) {
+         paraes_secret* made = nullptr;
+         const char* const files[] = {v.file.c_str()};
+         v.options.key = nullptr;
+         v.options.key_bytes = 0;
+         v.options.identities = files;
+         v.options.identity_count = 1;
+         v.options.key_bits = 128;
+         return paraes_secret_new(&made, &v.options);
+       }},
+      {"paraes_secret_new", "segments of tink that are too small",
+       [](Valid& v) {
+         paraes_secret* made = nullptr;
+         v.options.format = "tink";
+         v.options.segment_size = 1;
+         return paraes_secret_new(&made, &v.options);
+       }},
       {"paraes_secret_new", "value in a member of a later version",
        [](Valid& v) {
          struct {
@@ -642,6 +691,10 @@ std::vector<Case> cases() {
          options.overwrite = 1;
          return paraes_encrypt_file(v.file.c_str(), v.file.c_str(), v.secret.get(), &options,
                                     nullptr);
+       }},
+      {"paraes_encrypt_file", "a device",
+       [](Valid& v) {
+         return paraes_encrypt_file("/dev/null", v.other.c_str(), v.secret.get(), nullptr, nullptr);
        }},
       {"paraes_decrypt_file", "NULL path",
        [](Valid& v) {

@@ -199,6 +199,27 @@ TEST_F(Files, AreRekeyed) {
   EXPECT_EQ(files(), 1);
 }
 
+TEST_F(Files, KeepTheirContextWhenRekeyed) {
+  const Buffer key = make_key(32, 3);
+  const auto with = [&key](const char* context) {
+    paraes_secret_options options = PARAES_SECRET_OPTIONS;
+    options.key = key.data();
+    options.key_bytes = key.size();
+    options.context = context;
+    options.context_bytes = std::strlen(context);
+    return support::new_secret(options);
+  };
+  const auto secret = with("one");
+  folder_.write("sealed", seal(secret.get(), plain_));
+  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, paraes_rekey_file(path("sealed").c_str(), secret.get(),
+                                                          with("two").get(), nullptr, nullptr));
+  for (const char* context : {"", "one"}) {
+    ASSERT_DONE(paraes_rekey_file(path("sealed").c_str(), secret.get(), with(context).get(),
+                                  nullptr, nullptr));
+    EXPECT_EQ(unseal(secret.get(), folder_.read("sealed")), plain_);
+  }
+}
+
 TEST_F(Files, AreReadAtAnyOffset) {
   folder_.write("sealed", seal(secret_.get(), plain_));
   const auto reader = open_reader("sealed");

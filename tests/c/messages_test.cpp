@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -289,24 +291,33 @@ TEST(Messages, OfOneSecretInManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Recipients, StandInForAge_IsCancelled) {
+// Wherever it runs for the secret.
+TEST(Recipients, StandInsForAge_AreCancelled) {
   const support::TemporaryFolder folder;
-  const std::string age = folder.write_script("age", "touch \"$folder/runs\"; exec sleep 60");
+  const std::string age = folder.write_script("age", "touch \"$folder/$$\"; exec sleep 60");
   paraes_secret_options options = PARAES_SECRET_OPTIONS;
   const char* const to[] = {"age1x"};
   options.recipients = to;
   options.recipient_count = 1;
   options.age = age.c_str();
   const auto secret = support::new_secret(options);
-  std::thread canceller([&] {
-    while (!folder.has("runs")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    paraes_secret_cancel(secret.get());
-  });
-  Buffer out(paraes_seal_bound(secret.get(), 5));
-  std::size_t written = 0;
-  EXPECT_FAILS(PARAES_CANCELLED,
-               paraes_seal(secret.get(), "hello", 5, out.data(), out.size(), &written, nullptr));
-  canceller.join();
+  const auto seal_hello = [&] {
+    Buffer out(paraes_seal_bound(secret.get(), 5));
+    std::size_t written = 0;
+    EXPECT_FAILS(PARAES_CANCELLED,
+                 paraes_seal(secret.get(), "hello", 5, out.data(), out.size(), &written, nullptr));
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back(seal_hello);
+  const auto runs = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder.path()),
+                         std::filesystem::directory_iterator());
+  };
+  while (runs() < 4) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  paraes_secret_cancel(secret.get());
+  for (std::thread& thread : threads) thread.join();
+  seal_hello();
+  EXPECT_EQ(runs(), 4) << "age ran after that";
 }
 
 }  // namespace

@@ -113,6 +113,8 @@ class Abi(unittest.TestCase):
     def test_soname_and_needed_libraries(self):
         dynamic = run("readelf", "--wide", "--dynamic", LIBRARY)
         self.assertIn("soname: [libparaes-c.so.0]", dynamic)
+        # Threads of the library wait for work in it, also after dlclose(3).
+        self.assertRegex(dynamic, r"FLAGS_1.*NODELETE")
         needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
         self.assertEqual([name for name in needed if not re.fullmatch(NEEDED, name)], [])
         self.assertTrue(any(name.startswith("libcrypto") for name in needed))

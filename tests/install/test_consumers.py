@@ -58,6 +58,7 @@ class Consumers(unittest.TestCase):
         configure(SOURCE_IN_C, folder, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", folder)
         self.check(folder / "shared", "libparaes-c.so.0")
+        self.check(folder / "static")
 
     def test_cmake_components(self):
         options = [f"-DSHARED={SHARED}", f"-DCMAKE_PREFIX_PATH={self.prefix}"]

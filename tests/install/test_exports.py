@@ -83,6 +83,10 @@ class Exports(unittest.TestCase):
         self.assertEqual(exported()[1], {f"PARAES_{minor}"})
         self.assertIn(f"soname: [libparaes.so.{minor}]", readelf("--dynamic"))
 
+    def test_code_stays_after_dlclose(self):
+        # Threads of the library wait for work in it.
+        self.assertRegex(readelf("--dynamic"), r"FLAGS_1.*NODELETE")
+
     def test_calls_within_the_library_are_direct(self):
         relocations = re.findall(r"(?m)^.*_(?:JUMP_SLO|GLOB_DAT).*$", readelf("--relocs"))
         self.assertGreater(len(relocations), 20)  # functions of libcrypto
