@@ -150,7 +150,7 @@ bool is_tag_size(std::size_t bytes) {
   return (bytes >= 12 && bytes <= 16) || bytes == 8 || bytes == 4;
 }
 
-constexpr std::size_t tag_bytes = 16;
+constexpr std::size_t full_tag_bytes = 16;
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_null(const char* name) {
   throw InvalidArgument(std::string(name) + ": it is NULL");
@@ -336,7 +336,7 @@ void Gcm::encrypt(const std::uint8_t* nonce, std::size_t nonce_bytes, const std:
                   std::uint8_t* out, std::uint8_t* tag) const {
   check_pointers(nonce, aad, aad_bytes, in, bytes, out, tag);
   check_new_message({nonce, nonce_bytes}, {aad, aad_bytes}, {in, bytes}, {out, bytes},
-                    {tag, tag_bytes});
+                    {tag, full_tag_bytes});
   GcmMessage message =
       detail::message_of({nonce, nonce_bytes}, {aad, aad_bytes}, {in, bytes}, {out, bytes});
   message.tag = tag;
