@@ -81,7 +81,8 @@ class ManyMessages {
         // Which one it was, and the others.
         for (std::size_t i = first; i < first + count; ++i) crypt_alone(i);
       } catch (...) {
-        for (std::size_t i = first; i < messages_.size(); ++i) messages_[i].code = PARAES_ERROR;
+        for (std::size_t i = first; i < messages_.size(); ++i)
+          messages_.unchecked(i).code = PARAES_ERROR;
         throw;
       }
     }
@@ -104,7 +105,7 @@ class ManyMessages {
     }
     for (std::size_t i = 0; i < count; ++i) {
       const bool done = direction_ == Direction::encrypt || texts[i].intact;
-      messages_[first + i].code = done ? PARAES_OK : PARAES_INTEGRITY_ERROR;
+      messages_.unchecked(first + i).code = done ? PARAES_OK : PARAES_INTEGRITY_ERROR;
       if (!done) note_failure(first + i);
     }
   }
@@ -113,7 +114,7 @@ class ManyMessages {
     try {
       crypt(number, 1);
     } catch (const InvalidArgument& error) {
-      messages_[number].code = PARAES_INVALID_ARGUMENT;
+      messages_.unchecked(number).code = PARAES_INVALID_ARGUMENT;
       if (failed_ == 0) first_error_ = error.what();
       note_failure(number);
     }

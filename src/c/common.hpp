@@ -113,15 +113,24 @@ class Elements {
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   // Throws InvalidArgument for values in members that this version does not know.
   Element& operator[](std::size_t i) const {
-    using Byte = std::conditional_t<std::is_const_v<Element>, const unsigned char, unsigned char>;
-    Byte* const element = reinterpret_cast<Byte*>(first_) + i * stride_;
+    const Byte* const element = at(i);
     for (std::size_t k = sizeof(Element); k < stride_; ++k) {
       if (element[k] != 0) refuse_options("an element", stride_, sizeof(Element));
     }
-    return *reinterpret_cast<Element*>(element);
+    return unchecked(i);
+  }
+  // To say what was wrong with one.
+  [[nodiscard]] Element& unchecked(std::size_t i) const noexcept {
+    return *reinterpret_cast<Element*>(at(i));
   }
 
  private:
+  using Byte = std::conditional_t<std::is_const_v<Element>, const unsigned char, unsigned char>;
+
+  [[nodiscard]] Byte* at(std::size_t i) const noexcept {
+    return reinterpret_cast<Byte*>(first_) + i * stride_;
+  }
+
   Element* first_;
   std::size_t count_;
   std::size_t stride_;

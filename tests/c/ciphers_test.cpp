@@ -240,15 +240,16 @@ TEST_P(ManyMessages, WrongOnesDoNotStopTheOthers) {
   auto list = messages(true);
   list[5].message.nonce_bytes = 7;
   list[70].message.tag = nullptr;
+  list[700].more[2] = 1;  // a value that this version does not know
   EXPECT_FAILS(
       PARAES_INVALID_ARGUMENT,
       paraes_gcm_encrypt_many(gcm.get(), &list[0].message, list.size(), sizeof(LargerMessage)));
   EXPECT_NE(
-      std::string(paraes_error_message()).find("2 of 1500 messages failed, of which number 5"),
+      std::string(paraes_error_message()).find("3 of 1500 messages failed, of which number 5"),
       std::string::npos)
       << paraes_error_message();
   for (std::size_t i = 0; i < plain_.size(); ++i) {
-    const bool wrong = i == 5 || i == 70;
+    const bool wrong = i == 5 || i == 70 || i == 700;
     EXPECT_EQ(list[i].message.code, wrong ? PARAES_INVALID_ARGUMENT : PARAES_OK) << i;
     const auto expected = support::evp_gcm_encrypt(key, nonces_[i], aads_[i], plain_[i]);
     ASSERT_EQ(difference(out_[i], wrong ? Buffer(out_[i].size()) : expected.text), "") << i;

@@ -421,7 +421,19 @@ class Program {
         noted(paraes_gcm_encrypt_into(gcm.get(), nonce.data(), nonce.size(), nullptr, 0,
                                       plain.data(), plain.size(), sealed.data(), sealed.size()));
     require((encrypted == PARAES_OK) == (gcm && nonce.size() >= 8));
+    // The same as one of many.
+    Room many(sealed.size());
+    paraes_gcm_message message = {};
+    message.nonce = nonce.data();
+    message.nonce_bytes = nonce.size();
+    message.in = plain.data();
+    message.bytes = plain.size();
+    message.out = many.data();
+    message.tag = many.data() + plain.size();
+    const int of_many = noted(paraes_gcm_encrypt_many(gcm.get(), &message, 1, sizeof message));
+    require(of_many == encrypted);
     if (encrypted != PARAES_OK) return;
+    require(equal(many.first(many.size()), sealed.first(sealed.size())));
     const bool changes = input_.ConsumeBool();
     if (changes) sealed.data()[number(input_, 0, sealed.size() - 1)] ^= 4;
     Room opened(plain.size());
