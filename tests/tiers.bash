@@ -27,8 +27,8 @@ later=$(names $later_folders \
   gpu.HashTablesOnDevice gpu.HipRtc gpu.Nvrtc gpu.OnDevice gpu.Targets gpu.check gpu.compiled \
   gpu.machine_code gpu.pack gpu.simulated gpu.small_device gpu.small_device_many gpu.two_devices \
   gpu.two_devices_ciphers gpu.two_devices_many gpu.unrolled mpi.mpich mpi.openmpi.faults mpi.openmpi.hosts \
-  mpi.openmpi.large mpi.openmpi.threads docs.docs/benchmarking docs.docs/comparison manual.lab \
-  python.types secrets.python \
+  mpi.openmpi.large mpi.openmpi.threads docs.docs/benchmarking docs.docs/comparison docs.docs/how-to/data-tools \
+  manual.lab python.data_tools python.types secrets.python \
   secrets.ranks structure.programs.later structure.soundness)
 
 # Not under AddressSanitizer, besides what later tiers have: OpenCL's compilers, which are not built for it;

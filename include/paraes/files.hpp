@@ -89,7 +89,11 @@ class PARAES_EXPORT MessageSecret final {
   // Reads the header of a message from the start of `source`. Throws InvalidArgument if the message
   // needs another kind of secret, or the secret is for recipients, and IntegrityError if it does
   // not begin like a message.
-  [[nodiscard]] Opened open_header(Source& source) const;
+  [[nodiscard]] Opened open_header(Source& source) const {
+    return open_header(source, options_.context);
+  }
+  // The same with another context than that of the options.
+  [[nodiscard]] Opened open_header(Source& source, Bytes context) const;
   // The header of the message `old`, which has recipients, for these recipients.
   [[nodiscard]] std::vector<std::uint8_t> header_for_recipients(const Opened& old) const;
 

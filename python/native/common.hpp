@@ -297,6 +297,7 @@ void bind_cobblestone(nb::module_& m);
 void bind_messages(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_gpu(nb::module_& m);
+void bind_objects(nb::module_& m);
 void bind_writer(nb::module_& m);
 
 }  // namespace paraes::python

@@ -18,10 +18,10 @@
 
 #include "paraes/device_segments.hpp"
 #include "paraes/devices.hpp"
-#include "paraes/memory.hpp"
 #include "python/native/common.hpp"
 #include "python/native/device_calls.hpp"
 #include "python/native/secrets.hpp"
+#include "python/native/streams.hpp"
 
 namespace paraes::python {
 namespace {
@@ -390,7 +390,7 @@ class GpuSegments {
     }
     const Buffer start(header, "header");
     const nb::gil_scoped_release released;
-    MemorySource source(start.bytes(), "header");
+    StartSource source(start.bytes());
     parts_ = call.secret->open_header(source).parts;
   }
 

@@ -21,41 +21,12 @@ namespace {
 
 nb::bytes seal(AnyBuffer object, const Options& options) {
   const Call call(options, Role::seal, "seal");
-  const Buffer data(object, "data");
-  std::optional<Message> message;
-  {
-    const nb::gil_scoped_release released;
-    message.emplace(call.secret->new_message(), call.where);
-  }
-  const Bytes header = message->header();
-  NewBytes out(static_cast<std::size_t>(message->layout().sealed_bytes(data.size())));
-  std::copy(header.begin(), header.end(), out.span().begin());
-  {
-    const WithoutGil released(data.size());
-    seal_segments(*message, 0, true, data.bytes(), out.span().subspan(header.size()),
-                  call.where.threads);
-  }
-  return out.take();
+  return seal_with(*call.secret, call.where, call.secret->context(), object);
 }
 
 nb::bytes unseal(AnyBuffer object, const Options& options) {
   const Call call(options, Role::open, "unseal");
-  const Buffer data(object, "data");
-  std::optional<Message> message;
-  SegmentLayout::Extent extent;
-  {
-    const nb::gil_scoped_release released;
-    MemorySource source(data.bytes(), "data");
-    message.emplace(call.secret->open_header(source).parts, call.where);
-    extent = message->layout().extent_of(data.size());
-  }
-  NewBytes out(static_cast<std::size_t>(extent.plain_bytes));
-  {
-    const WithoutGil released(data.size());
-    open_segments(*message, 0, true, data.bytes().subspan(message->header().size()), out.span(),
-                  call.where.threads);
-  }
-  return out.take();
+  return unseal_with(*call.secret, call.where, call.secret->context(), object);
 }
 
 // ---- Streams ----
@@ -261,12 +232,57 @@ std::unique_ptr<Source> plain_file(const nb::object& file) {
 
 nb::object open_reader(nb::object file, const Options& options) {
   const Call call(options, Role::open, "open");
+  return open_reader_with(*call.secret, call.where, std::move(file));
+}
+
+}  // namespace
+
+nb::bytes seal_with(const MessageSecret& secret, const Execution& where, Bytes context,
+                    nb::handle object) {
+  const Buffer data(object, "data");
+  std::optional<Message> message;
+  {
+    const nb::gil_scoped_release released;
+    message.emplace(secret.new_message(context), where);
+  }
+  const Bytes header = message->header();
+  NewBytes out(static_cast<std::size_t>(message->layout().sealed_bytes(data.size())));
+  std::copy(header.begin(), header.end(), out.span().begin());
+  {
+    const WithoutGil released(data.size());
+    seal_segments(*message, 0, true, data.bytes(), out.span().subspan(header.size()),
+                  where.threads);
+  }
+  return out.take();
+}
+
+nb::bytes unseal_with(const MessageSecret& secret, const Execution& where, Bytes context,
+                      nb::handle object) {
+  const Buffer data(object, "data");
+  std::optional<Message> message;
+  SegmentLayout::Extent extent;
+  {
+    const nb::gil_scoped_release released;
+    MemorySource source(data.bytes(), "data");
+    message.emplace(secret.open_header(source, context).parts, where);
+    extent = message->layout().extent_of(data.size());
+  }
+  NewBytes out(static_cast<std::size_t>(extent.plain_bytes));
+  {
+    const WithoutGil released(data.size());
+    open_segments(*message, 0, true, data.bytes().subspan(message->header().size()), out.span(),
+                  where.threads);
+  }
+  return out.take();
+}
+
+nb::object open_reader_with(const MessageSecret& secret, const Execution& where, nb::object file) {
   std::unique_ptr<Source> source;
   bool in_threads = true;
   if (is_path(file)) {
     const std::string path = path_of(file);
     const nb::gil_scoped_release released;
-    source = open_input(path, *call.secret, true);
+    source = open_input(path, secret, true);
   } else if (!nb::hasattr(file, "read") && !nb::hasattr(file, "readinto")) {
     throw nb::type_error("file: a path or a binary file object is required");
   } else {
@@ -285,21 +301,19 @@ nb::object open_reader(nb::object file, const Options& options) {
   std::unique_ptr<StreamReader> stream;
   {
     const nb::gil_scoped_release released;
-    Message message(call.secret->open_header(*source).parts, call.where);
+    Message message(secret.open_header(*source).parts, where);
     if (dynamic_cast<PositionalSource*>(source.get()) != nullptr) {
       std::unique_ptr<PositionalSource> positional(
           static_cast<PositionalSource*>(source.release()));
-      reader = std::make_unique<PlainReader>(std::move(positional), std::move(message), call.where,
+      reader = std::make_unique<PlainReader>(std::move(positional), std::move(message), where,
                                              in_threads);
     } else {
-      stream = std::make_unique<StreamReader>(std::move(source), std::move(message), call.where);
+      stream = std::make_unique<StreamReader>(std::move(source), std::move(message), where);
     }
   }
   return reader ? nb::cast(reader.release(), nb::rv_policy::take_ownership)
                 : nb::cast(stream.release(), nb::rv_policy::take_ownership);
 }
-
-}  // namespace
 
 void bind_messages(nb::module_& m) {
   m.def("seal", seal, nb::arg("data"), nb::arg("options"));

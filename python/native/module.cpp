@@ -31,6 +31,7 @@ NB_MODULE(_native, m) {
   bind_writer(m);
   bind_files(m);
   bind_gpu(m);
+  bind_objects(m);
   m.def(
       "limit_threads",
       [](AnyInt most) {

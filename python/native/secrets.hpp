@@ -56,8 +56,18 @@ struct Call {
   ForgottenOptions forgotten;
   Execution where;
   DeviceUse use;
-  std::unique_ptr<MessageSecret> secret;
+  std::shared_ptr<const MessageSecret> secret;
 };
+
+// What the functions of the same names do, after they have taken their secret. The writer keeps it.
+[[nodiscard]] nb::bytes seal_with(const MessageSecret& secret, const Execution& where,
+                                  Bytes context, nb::handle object);
+[[nodiscard]] nb::bytes unseal_with(const MessageSecret& secret, const Execution& where,
+                                    Bytes context, nb::handle object);
+[[nodiscard]] nb::object open_reader_with(const MessageSecret& secret, const Execution& where,
+                                          nb::object file);
+[[nodiscard]] nb::object open_writer_with(const std::shared_ptr<const MessageSecret>& secret,
+                                          const Execution& where, nb::object file, bool exclusive);
 
 // Whether it is a str, bytes or os.PathLike, which name a file.
 [[nodiscard]] bool is_path(nb::handle object);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "paraes/io.hpp"
+#include "paraes/memory.hpp"
 #include "python/native/common.hpp"
 
 namespace paraes::python {
@@ -65,6 +66,21 @@ class FileObjectSource final : public PositionalSource {
   std::uint64_t size_ = 0;
   std::uint64_t at_ = 0;
   std::string name_;
+};
+
+// The start of a message, with all of its header. It is no PositionalSource: its size says nothing
+// about that of the message.
+class StartSource final : public Source {
+ public:
+  explicit StartSource(Bytes start) : start_(start, "the start of the message") {}
+
+  std::size_t read(MutableBytes buffer) override { return start_.read(buffer); }
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override {
+    return start_.remaining();
+  }
+
+ private:
+  MemorySource start_;
 };
 
 // A binary file object that is read in order, such as a pipe. Acquires the GIL as above.

@@ -15,7 +15,7 @@ namespace {
 
 class PlainWriter {
  public:
-  PlainWriter(std::unique_ptr<MessageWriter> writer, std::unique_ptr<MessageSecret> secret,
+  PlainWriter(std::unique_ptr<MessageWriter> writer, std::shared_ptr<const MessageSecret> secret,
               const Execution& where)
       : use_(where), secret_(std::move(secret)), writer_(std::move(writer)) {}
   ~PlainWriter() { turns_.destroy(writer_); }
@@ -63,7 +63,7 @@ class PlainWriter {
 
   Turns turns_;
   DeviceUse use_;
-  std::unique_ptr<MessageSecret> secret_;  // the writer uses it
+  std::shared_ptr<const MessageSecret> secret_;  // the writer uses it
   std::unique_ptr<MessageWriter> writer_;
   bool failed_ = false;
 };
@@ -119,12 +119,15 @@ class FileObjectSink final : public Sink {
   bool is_raw_;
 };
 
-std::unique_ptr<PlainWriter> open_writer(nb::object file, bool exclusive, const Options& options) {
-  const ForgottenOptions forgotten(options);
-  const Execution where = take_where(options);
-  const DeviceUse use(where);
-  std::unique_ptr<MessageSecret> secret = take_secret(options, Role::seal);
-  check_all_taken(options, "open");
+nb::object open_writer(nb::object file, bool exclusive, const Options& options) {
+  const Call call(options, Role::seal, "open");
+  return open_writer_with(call.secret, call.where, std::move(file), exclusive);
+}
+
+}  // namespace
+
+nb::object open_writer_with(const std::shared_ptr<const MessageSecret>& secret,
+                            const Execution& where, nb::object file, bool exclusive) {
   std::unique_ptr<MessageWriter> writer;
   if (is_path(file)) {
     const std::string path = path_of(file);
@@ -141,10 +144,8 @@ std::unique_ptr<PlainWriter> open_writer(nb::object file, bool exclusive, const 
   } else {
     throw nb::type_error("file: a path or a binary file object is required");
   }
-  return std::make_unique<PlainWriter>(std::move(writer), std::move(secret), where);
+  return nb::cast(std::make_unique<PlainWriter>(std::move(writer), secret, where));
 }
-
-}  // namespace
 
 void bind_writer(nb::module_& m) {
   nb::class_<PlainWriter>(m, "PlainWriter", "A message that is being written.")
@@ -152,7 +153,9 @@ void bind_writer(nb::module_& m) {
       .def("finish", &PlainWriter::finish)
       .def("abort", &PlainWriter::abort)
       .def("is_pending", &PlainWriter::is_pending);
-  m.def("open_writer", open_writer, nb::arg("file"), nb::arg("exclusive"), nb::arg("options"));
+  m.def("open_writer", open_writer, nb::arg("file"), nb::arg("exclusive"), nb::arg("options"),
+        nb::sig("def open_writer(file: object, exclusive: bool, options: dict[str, object]) "
+                "-> PlainWriter"));
 }
 
 }  // namespace paraes::python

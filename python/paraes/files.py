@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import dis
 import io
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypedDict, cast, overload
@@ -250,6 +252,26 @@ class _Turns:
         self._lock.release()
 
 
+_EXIT_BY_EXCEPTION = dis.opmap["WITH_EXCEPT_START"]
+
+
+def _leaves_by_exception(known: BaseException | None) -> bool:
+    """Whether a `with` block is being left by another exception than `known`.
+
+    io.TextIOWrapper, fsspec.open() and pandas close their files then, and say nothing of the
+    exception: what is half written would look complete.
+    """
+    error = sys.exc_info()[1]
+    if error is None or error is known:
+        return False
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _EXIT_BY_EXCEPTION:
+            return True
+        frame = cast(Any, frame.f_back)
+    return False
+
+
 class _PlaintextFile(io.BufferedIOBase):
     """The parts that DecryptedReader and EncryptedWriter share."""
 
@@ -418,8 +440,9 @@ class EncryptedWriter(_PlaintextFile):
     """Encrypts what is written to it. open() makes it.
 
     close() ends the message, and a file appears under its name. abort(), an exception in a `with`
-    block, and deletion without close() leave nothing, and an existing file as it was. What was
-    written to a file object stays there, as a message that cannot be decrypted to its end.
+    block, also in one of an object that closes this one, and deletion without close() leave
+    nothing, and an existing file as it was. What was written to a file object stays there, as a
+    message that cannot be decrypted to its end.
 
     It belongs to the process that made it: in a child of os.fork(), write and close raise
     WrongProcess, and everything else leaves the file to the parent.
@@ -428,6 +451,7 @@ class EncryptedWriter(_PlaintextFile):
     def __init__(self, file: Any, native: _native.PlainWriter, mode: str) -> None:
         super().__init__(file, mode)
         self._native = native
+        self._known_error = sys.exc_info()[1]
 
     def writable(self) -> bool:
         self._check()
@@ -452,6 +476,9 @@ class EncryptedWriter(_PlaintextFile):
     def close(self) -> None:
         """End the message and commit the file. If that fails, nothing is left."""
         if self.closed:
+            return
+        if _leaves_by_exception(self._known_error):
+            self.abort()
             return
         try:
             self._native.finish()

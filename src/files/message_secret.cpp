@@ -315,14 +315,14 @@ void MessageSecret::check_kind(const Preface& preface) const {
   throw InvalidArgument(std::string("the data was encrypted ") + needed(preface.kdf));
 }
 
-MessageSecret::Opened MessageSecret::open_header(Source& source) const {
+MessageSecret::Opened MessageSecret::open_header(Source& source, Bytes context) const {
   Opened opened;
   if (options_.format != Format::paraes) {
     const bool is_c2sp = options_.format == Format::c2sp;
     std::vector<std::uint8_t> header(is_c2sp ? c2sp_header_bytes : tink_.header_bytes());
     header.resize(source.read(header));
-    opened.parts = is_c2sp ? open_c2sp_message(header, key_, options_.context)
-                           : open_tink_message(tink_, header, key_, options_.context);
+    opened.parts = is_c2sp ? open_c2sp_message(header, key_, context)
+                           : open_tink_message(tink_, header, key_, context);
     return opened;
   }
   const std::vector<std::uint8_t> header = read_paraes_header(source);
@@ -337,7 +337,7 @@ MessageSecret::Opened MessageSecret::open_header(Source& source) const {
   check_kind(opened.preface);
   switch (opened.preface.kdf) {
     case Kdf::none:
-      opened.parts = open_paraes_message(header, key_, options_.context);
+      opened.parts = open_paraes_message(header, key_, context);
       break;
     case Kdf::scrypt: {
       const unsigned asked = opened.preface.scrypt_log2n;
@@ -348,7 +348,7 @@ MessageSecret::Opened MessageSecret::open_header(Source& source) const {
                               ": a damaged header, an attack, or a stronger choice than usual");
       }
       const SecretBytes input_key = scrypt_input_key(opened.preface, passphrase_);
-      opened.parts = open_paraes_message(header, input_key, options_.context);
+      opened.parts = open_paraes_message(header, input_key, context);
       break;
     }
     case Kdf::recipients: {
@@ -361,7 +361,7 @@ MessageSecret::Opened MessageSecret::open_header(Source& source) const {
         return identities_->decrypt(program, age_file_of(header));
       });
       opened.input_key = open_slot(header, run_key);
-      opened.parts = open_paraes_message(header, opened.input_key, options_.context);
+      opened.parts = open_paraes_message(header, opened.input_key, context);
       break;
     }
   }

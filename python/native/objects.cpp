@@ -1,0 +1,215 @@
+// What paraes.fsspec and paraes.zarr need: one secret for many messages, and ranges of messages
+// whose bytes somebody else fetches.
+
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "paraes/message_streams.hpp"
+#include "python/native/secrets.hpp"
+#include "python/native/streams.hpp"
+
+namespace paraes::python {
+namespace {
+
+// The segments of an existing message on the CPU. Any number of threads may use one at once.
+class OpenSegments {
+ public:
+  OpenSegments(Message message, const Execution& where)
+      : use_(where), message_(std::move(message)), threads_(where.threads) {}
+
+  [[nodiscard]] nb::bytes header() const {
+    const Bytes header = message_.header();
+    return nb::bytes(reinterpret_cast<const char*>(header.data()), header.size());
+  }
+  [[nodiscard]] std::uint64_t plain_bytes(AnyInt sealed) const {
+    return message_.layout().extent_of(size_of(sealed, "sealed_bytes")).plain_bytes;
+  }
+  [[nodiscard]] nb::tuple sealed_range(AnyInt begin, AnyInt end, AnyInt sealed_bytes) const {
+    const Range range = range_of(begin, end, sealed_bytes);
+    return nb::make_tuple(range.sealed_begin, range.sealed_end);
+  }
+
+  [[nodiscard]] nb::bytes open(AnyInt begin, AnyInt end, AnyInt sealed_bytes,
+                               AnyBuffer object) const {
+    use_.check();
+    const Range range = range_of(begin, end, sealed_bytes);
+    const Buffer sealed(object, "sealed");
+    if (sealed.size() != range.sealed_end - range.sealed_begin) {
+      throw IntegrityError("the segments have " + std::to_string(sealed.size()) + " bytes, not " +
+                           std::to_string(range.sealed_end - range.sealed_begin));
+    }
+    NewBytes out(static_cast<std::size_t>(range.end - range.begin));
+    const MutableBytes wanted = out.span();
+    const std::uint64_t segments_begin = message_.layout().plain_offset(range.first);
+    const auto skipped = static_cast<std::size_t>(range.begin - segments_begin);
+    const auto opened = static_cast<std::size_t>(range.segments_end - segments_begin);
+    const WithoutGil released(sealed.size());
+    if (opened == wanted.size()) {
+      open_segments(message_, range.first, range.ends, sealed.bytes(), wanted, threads_);
+    } else {
+      IoBuffer all(opened);
+      open_segments(message_, range.first, range.ends, sealed.bytes(), all.span(), threads_);
+      std::copy_n(all.data() + skipped, wanted.size(), wanted.begin());
+      secure_zero(all.data(), all.size());
+    }
+    return out.take();
+  }
+
+ private:
+  // Part of the plaintext, and the segments that have it.
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t first = 0;
+    std::uint64_t segments_end = 0;  // in the plaintext
+    std::uint64_t sealed_begin = 0;
+    std::uint64_t sealed_end = 0;
+    bool ends = false;  // with the last segment, which shows where the message ends
+  };
+
+  [[nodiscard]] Range range_of(nb::handle begin, nb::handle end, nb::handle sealed_bytes) const {
+    const SegmentLayout& layout = message_.layout();
+    const std::uint64_t sealed_size = size_of(sealed_bytes, "sealed_bytes");
+    const std::uint64_t size = layout.extent_of(sealed_size).plain_bytes;
+    Range range;
+    range.begin = size_of(begin, "begin");
+    range.end = size_of(end, "end");
+    if (range.begin > range.end || range.end > size) {
+      throw InvalidArgument("begin, end: the plaintext has no bytes " +
+                            std::to_string(range.begin) + " to " + std::to_string(range.end) +
+                            ": it has " + std::to_string(size));
+    }
+    range.ends = range.end == size;
+    range.first = layout.segment_at(range.begin);
+    // A full segment may be the last but one, before an empty one.
+    if (range.ends && range.begin == size && size != 0) range.first = layout.segment_at(size - 1);
+    range.sealed_begin = layout.sealed_offset(range.first);
+    range.segments_end = size;
+    range.sealed_end = sealed_size;
+    if (!range.ends) {
+      const std::uint64_t after = layout.segment_at(std::max(range.end, range.begin + 1) - 1) + 1;
+      range.segments_end = layout.plain_offset(after);
+      range.sealed_end = layout.sealed_offset(after);
+      // The last segment may be this one.
+      if (range.segments_end >= size) {
+        range.segments_end = size;
+        range.sealed_end = sealed_size;
+        range.ends = true;
+      }
+    }
+    return range;
+  }
+
+  DeviceUse use_;
+  Message message_;
+  int threads_;
+};
+
+// A secret that seals or opens any number of messages. Any number of threads may use one at once.
+class HeldSecret {
+ public:
+  HeldSecret(bool seals, const Options& options)
+      : HeldSecret(Call(options, seals ? Role::seal : Role::open, "Secret")) {}
+
+  [[nodiscard]] nb::bytes seal(AnyBuffer data, nb::handle context) const {
+    use_.check();
+    return seal_with(*secret_, where_, context_or_own(context), data);
+  }
+  [[nodiscard]] nb::bytes unseal(AnyBuffer data, nb::handle context) const {
+    use_.check();
+    return unseal_with(*secret_, where_, context_or_own(context), data);
+  }
+  [[nodiscard]] nb::object open_reader(nb::object file) const {
+    use_.check();
+    return open_reader_with(*secret_, where_, std::move(file));
+  }
+  [[nodiscard]] nb::object open_writer(nb::object file, bool exclusive) const {
+    use_.check();
+    return open_writer_with(secret_, where_, std::move(file), exclusive);
+  }
+  [[nodiscard]] std::unique_ptr<OpenSegments> segments(AnyBuffer object, nb::handle context) const {
+    use_.check();
+    const Buffer start(object, "start");
+    const std::vector<std::uint8_t> used = context_or_own(context);
+    const nb::gil_scoped_release released;
+    StartSource source(start.bytes());
+    return std::make_unique<OpenSegments>(Message(secret_->open_header(source, used).parts, where_),
+                                          where_);
+  }
+
+  // Whether the size of a header is in its first 32 bytes, and not the same for all messages.
+  [[nodiscard]] bool header_varies() const noexcept { return secret_->has_recipients(); }
+  [[nodiscard]] std::uint64_t header_bytes(nb::handle start) const {
+    return layout(start).header_bytes;
+  }
+  [[nodiscard]] std::uint64_t plain_bytes(AnyInt sealed, nb::handle start) const {
+    return layout(start).extent_of(size_of(sealed, "sealed_bytes")).plain_bytes;
+  }
+
+ private:
+  explicit HeldSecret(const Call& call)
+      : where_(call.where), use_(call.use), secret_(call.secret) {}
+
+  [[nodiscard]] std::vector<std::uint8_t> context_or_own(nb::handle context) const {
+    if (!context.is_none()) return context_of(context, max_context_bytes);
+    const Bytes own = secret_->context();
+    return {own.begin(), own.end()};
+  }
+  [[nodiscard]] SegmentLayout layout(nb::handle start) const {
+    if (!header_varies()) return secret_->layout();
+    const Buffer bytes(start, "start");
+    if (bytes.size() < Preface::bytes) throw IntegrityError("the message ends within its header");
+    const Preface preface = Preface::parse(bytes.bytes().first(Preface::bytes));
+    return c2sp_layout(paraes_header_bytes + preface.wrap_bytes);
+  }
+
+  Execution where_;
+  DeviceUse use_;
+  std::shared_ptr<const MessageSecret> secret_;
+};
+
+}  // namespace
+
+void bind_objects(nb::module_& m) {
+  nb::class_<OpenSegments>(m, "OpenSegments", "The segments of a message, for ranges of it.")
+      .def("header", &OpenSegments::header)
+      .def("plain_bytes", &OpenSegments::plain_bytes, nb::arg("sealed_bytes"))
+      .def("sealed_range", &OpenSegments::sealed_range, nb::arg("begin"), nb::arg("end"),
+           nb::arg("sealed_bytes"),
+           nb::sig("def sealed_range(self, begin: int, end: int, sealed_bytes: int) "
+                   "-> tuple[int, int]"),
+           "Where the segments of a range of the plaintext are in the message.")
+      .def("open", &OpenSegments::open, nb::arg("begin"), nb::arg("end"), nb::arg("sealed_bytes"),
+           nb::arg("sealed"),
+           "The range of the plaintext, from the bytes that sealed_range names.");
+  nb::class_<HeldSecret>(m, "Secret", "A secret that seals or opens any number of messages.")
+      .def(nb::init<bool, Options>(), nb::arg("seals"), nb::arg("options"),
+           nb::sig("def __init__(self, seals: bool, options: dict[str, object]) -> None"))
+      .def("seal", &HeldSecret::seal, nb::arg("data"), nb::arg("context").none() = nb::none(),
+           nb::sig("def seal(self, data: Buffer, context: Buffer | None = None) -> bytes"))
+      .def("unseal", &HeldSecret::unseal, nb::arg("data"), nb::arg("context").none() = nb::none(),
+           nb::sig("def unseal(self, data: Buffer, context: Buffer | None = None) -> bytes"))
+      .def("open_reader", &HeldSecret::open_reader, nb::arg("file"),
+           nb::sig("def open_reader(self, file: object) -> PlainReader | StreamReader"))
+      .def("open_writer", &HeldSecret::open_writer, nb::arg("file"), nb::arg("exclusive"),
+           nb::sig("def open_writer(self, file: object, exclusive: bool) -> PlainWriter"))
+      .def("segments", &HeldSecret::segments, nb::arg("start"),
+           nb::arg("context").none() = nb::none(),
+           nb::sig("def segments(self, start: Buffer, context: Buffer | None = None) "
+                   "-> OpenSegments"),
+           "The message that begins with `start`, which has all of its header.")
+      .def_prop_ro("header_varies", &HeldSecret::header_varies,
+                   "Whether header_bytes and plain_bytes need the first 32 bytes of a message.")
+      .def("header_bytes", &HeldSecret::header_bytes, nb::arg("start").none() = nb::none(),
+           nb::sig("def header_bytes(self, start: Buffer | None = None) -> int"))
+      .def("plain_bytes", &HeldSecret::plain_bytes, nb::arg("sealed_bytes"),
+           nb::arg("start").none() = nb::none(),
+           nb::sig("def plain_bytes(self, sealed_bytes: int, start: Buffer | None = None) -> int"));
+}
+
+}  // namespace paraes::python

@@ -1,0 +1,995 @@
+"""Encrypted files wherever fsspec reaches: `pip install paraes[fsspec]`.
+
+fsspec.open("paraes::s3://bucket/x.paes", paraes={"key_file": "my.key"}) reads and writes encrypted
+objects. Paths are those of the file system below; sizes are those of the plaintext.
+docs/how-to/data-tools.md has examples with pandas, pyarrow, polars and others.
+"""
+
+from __future__ import annotations
+
+import collections
+import errno
+import functools
+import hashlib
+import io
+import os
+import secrets
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from paraes import _native
+from paraes.exceptions import FileError, IntegrityError, InvalidArgument, _file_error
+from paraes.files import DecryptedReader, EncryptedWriter, _leaves_by_exception
+
+try:
+    import fsspec
+    import fsspec.asyn
+    from fsspec.callbacks import DEFAULT_CALLBACK
+    from fsspec.implementations.chained import ChainedFileSystem
+except ImportError as _error:
+    raise ImportError("paraes.fsspec needs fsspec 2025.10.0 or later: "
+                      "pip install 'paraes[fsspec]'") from _error
+
+from fsspec.caching import BaseCache, register_cache
+from fsspec.compression import compr
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
+from fsspec.utils import infer_compression, isfilelike, stringify_path
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = ["EncryptedFile", "ParaesFileSystem"]
+
+# What a file system is made with. Secrets that are not in a file are kept in locked memory only.
+_IN_MEMORY = ("key", "passphrase")
+_OPENS = ("key", "key_file", "passphrase", "identity")
+_SEALS = ("key", "key_file", "passphrase", "recipients", "recipients_file")
+_OPTIONS_OF_BOTH = ("context", "format", "segment_size", "tink_hash", "threads", "device", "kernel")
+_OPTIONS_TO_OPEN = (*_OPENS, *_OPTIONS_OF_BOTH, "max_scrypt_log2n")
+_OPTIONS_TO_SEAL = (*_SEALS, *_OPTIONS_OF_BOTH, "key_bits", "scrypt_log2n")
+
+# Uploads of these appear when they are complete, and can be given up.
+_COMMITS = frozenset({"s3", "s3a"})
+# Their pipe_file() replaces an object as a whole.
+_REPLACES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "memory"})
+
+_HASH_KEY = os.urandom(32)
+
+_START = 4096  # more than most headers have
+_TAIL = 1 << 16  # the last segment, unless Tink's segments are large
+_PIECE = 1 << 20  # the least that is worth a request of its own
+_PIECES = 8  # of one range, at once
+
+
+class _Secret:
+    """What messages are opened and sealed with."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        for name in options:
+            if name not in _OPTIONS_TO_OPEN and name not in _OPTIONS_TO_SEAL:
+                raise TypeError(f"the file system 'paraes' has no option {name!r}")
+        given = {name for name, value in options.items() if value is not None}
+        self.opens = self._made(False, _OPENS, _OPTIONS_TO_OPEN, options, given)
+        self.seals = self._made(True, _SEALS, _OPTIONS_TO_SEAL, options, given)
+        if self.opens is None and self.seals is None:
+            raise InvalidArgument("pass one of key_file, key, passphrase, identity and recipients, "
+                                  'as in paraes={"key_file": "my.key"}')
+
+    @staticmethod
+    def _made(seals: bool, needed: Sequence[str], names: Sequence[str], options: dict[str, Any],
+              given: set[str]) -> _native.Secret | None:
+        if given.isdisjoint(needed):
+            return None
+        return _native.Secret(seals, {name: options[name] for name in names if name in options})
+
+    def to_open(self) -> _native.Secret:
+        if self.opens is None:
+            raise InvalidArgument("recipients encrypt only: pass identity to read, too")
+        return self.opens
+
+    def to_seal(self) -> _native.Secret:
+        if self.seals is None:
+            raise InvalidArgument("identity decrypts only: pass recipients to write, too")
+        return self.seals
+
+
+class _Message:
+    """An object whose header and end have been authenticated."""
+
+    def __init__(self, path: str, version: str, sealed_size: int,
+                 segments: _native.OpenSegments) -> None:
+        self.path = path
+        self.version = version
+        self.sealed_size = sealed_size
+        self.segments = segments
+        self.size = segments.plain_bytes(sealed_size)
+
+
+class _Wanted:
+    """A range of a message, in the pieces that are fetched at once."""
+
+    def __init__(self, message: _Message, begin: int, end: int) -> None:
+        self.message = message
+        step = max(-(-(end - begin) // (_PIECES * _PIECE)) * _PIECE, _PIECE)
+        bounds = [begin, *range((begin // step + 1) * step, end, step), end]
+        self.pieces = list(zip(bounds, bounds[1:], strict=False))
+        self.sealed = [message.segments.sealed_range(*piece, message.sealed_size)
+                       for piece in self.pieces]
+
+    def plain(self, fetched: Sequence[Any]) -> bytes:
+        parts = []
+        for piece, data in zip(self.pieces, fetched, strict=True):
+            if isinstance(data, BaseException):
+                raise data
+            parts.append(self.message.segments.open(*piece, self.message.sealed_size, data))
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+class ReadAhead(BaseCache):
+    """Fetches what is asked for, and when that goes on in order, ever more ahead of it.
+
+    blocksize: the most bytes to fetch ahead.
+    """
+
+    name: ClassVar[str] = "paraes"
+
+    def __init__(self, blocksize: int, fetcher: Any, size: int) -> None:
+        super().__init__(blocksize, fetcher, size)
+        self._expected = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._begin = 0
+        self._data = b""
+        self._ahead = 0
+        self._next: tuple[int, int, Future[bytes]] | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._process = os.getpid()
+
+    def _fetch(self, start: int | None, stop: int | None) -> bytes:
+        start = start or 0
+        end = self.size if stop is None else min(stop, self.size)
+        if start >= end:
+            return b""
+        if self._process != os.getpid():
+            self._forget()  # the thread is the parent's
+        in_order = start == self._expected
+        self._expected = end
+        parts = []
+        while start < end:
+            if not self._begin <= start < self._begin + len(self._data):
+                self._load(start, end, in_order)
+            part = self._data[start - self._begin:end - self._begin]
+            parts.append(part)
+            start += len(part)
+        if in_order:
+            self._load_next()
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _load(self, start: int, end: int, in_order: bool) -> None:
+        following, self._next = self._next, None
+        if following is not None and following[0] <= start < following[1]:
+            self.hit_count += 1
+            data = following[2].result()
+            self._begin, self._data = following[0], data
+            return
+        if following is not None:
+            following[2].cancel()
+        self.miss_count += 1
+        self._ahead = min(max(2 * self._ahead, _PIECE), self.blocksize) if in_order else 0
+        self._data = b""
+        stop = min(max(end, start + self._ahead), self.size)
+        self._data = self.fetcher(start, stop)
+        self._begin = start
+        self.total_requested_bytes += stop - start
+
+    def _load_next(self) -> None:
+        begin = self._begin + len(self._data)
+        if self._next is not None or begin >= self.size or self._ahead == 0:
+            return
+        self._ahead = min(2 * self._ahead, self.blocksize)
+        end = min(begin + self._ahead, self.size)
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "paraes-read-ahead")
+        self._next = (begin, end, self._thread.submit(self.fetcher, begin, end))
+        self.total_requested_bytes += end - begin
+
+    def close(self) -> None:
+        if self._thread is not None and self._process == os.getpid():
+            self._thread.shutdown(wait=False, cancel_futures=True)
+        self._forget()
+
+
+register_cache(ReadAhead, clobber=True)
+
+
+class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
+    """The plaintext of an encrypted object, as ParaesFileSystem.open() returns it.
+
+    cache_type: one of fsspec's caches, which then hold plaintext. The default reads ahead, in
+    parallel, what is read in order.
+    """
+
+    DEFAULT_BLOCK_SIZE = 16 << 20
+    _LINES = 1 << 18
+
+    def __init__(self, fs: ParaesFileSystem, path: str, source: _Message | _native.PlainReader,
+                 cache_type: str | None = None, **options: Any) -> None:
+        self._source = source
+        self._lines = (0, b"")
+        is_local = isinstance(source, _native.PlainReader)
+        options["size"] = source.size() if isinstance(source, _native.PlainReader) else source.size
+        # The native reader reads ahead.
+        super().__init__(fs, path, "rb",
+                         cache_type=cache_type or ("none" if is_local else "paraes"), **options)
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        end = min(end, self.size)  # some caches ask for whole blocks
+        if start >= end:
+            return b""
+        if isinstance(self._source, _native.PlainReader):
+            return self._source.read(start, end - start)
+        return self.fs._read(self._source, start, end)
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        source = self._source
+        if self.closed:
+            raise ValueError("I/O operation on closed file.")
+        if type(self.cache) is BaseCache and isinstance(source, _native.PlainReader):
+            done = source.readinto(self.loc, buffer)
+            self.loc += done
+            return done
+        return cast(int, super().readinto(buffer))
+
+    # The base class fetches a block for every line, and its readlines() ends with an empty one.
+    def readline(self, size: int | None = -1, /) -> bytes:
+        left = -1 if size is None else size
+        parts: list[bytes] = []
+        while left != 0 and not (parts and parts[-1].endswith(b"\n")):
+            begin, data = self._lines
+            if not begin <= self.loc < begin + len(data):
+                begin = self.loc
+                data = self.read(self._LINES)
+                self.loc = begin
+                self._lines = (begin, data)
+                if not data:
+                    break
+            at = self.loc - begin
+            stop = data.find(b"\n", at) + 1 or len(data)
+            if left > 0:
+                stop = min(stop, at + left)
+                left -= stop - at
+            parts.append(data[at:stop])
+            self.loc += stop - at
+        return b"".join(parts)
+
+    def readlines(self, hint: int | None = -1, /) -> list[bytes]:
+        return io.IOBase.readlines(self, -1 if hint is None else hint)
+
+    def close(self) -> None:
+        super().close()
+        self._lines = (0, b"")
+        if isinstance(self._source, _native.PlainReader):
+            self._source.close()
+
+
+class _Upload(io.RawIOBase):
+    """An object that is uploaded by a thread of its own, while the next part is computed."""
+
+    _MOST_WAITING = 4  # chunks
+
+    def __init__(self, fs: AbstractFileSystem, path: str, mode: str,
+                 options: dict[str, Any]) -> None:
+        super().__init__()
+        self._fs = fs
+        self._path = path
+        self._process = os.getpid()
+        self._waiting: collections.deque[Future[Any]] = collections.deque()
+        self._ended = False
+        # Elsewhere, an object has its name from the beginning, or as soon as it is closed.
+        self._commits = not _COMMITS.isdisjoint(_protocols(fs))
+        self._exclusive = "x" in mode and not self._commits
+        if self._exclusive and fs.exists(path):
+            raise _file_error(errno.EEXIST, "it exists", path)
+        self._name = path if self._commits else f"{path}.{secrets.token_hex(8)}.partial"
+        if self._commits:
+            options = {**options, "autocommit": False}
+        self._file = fs.open(self._name, mode if self._commits else "wb", **options)
+        self._thread = ThreadPoolExecutor(1, "paraes-upload")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        size = len(data)
+        # The writer of messages makes new bytes for every call.
+        self._waiting.append(self._thread.submit(self._write_all, data))
+        while len(self._waiting) > self._MOST_WAITING:
+            self._waiting.popleft().result()
+        return size
+
+    def _write_all(self, data: Any) -> None:
+        rest = memoryview(data)
+        while rest:
+            written = self._file.write(rest)
+            rest = rest[written if isinstance(written, int) else len(rest):]
+
+    def finish(self) -> None:
+        """Upload the rest, without giving the object its name."""
+        while self._waiting:
+            self._waiting.popleft().result()
+        self._thread.shutdown()
+        self._file.close()
+
+    def commit(self) -> None:
+        self._ended = True
+        if self._commits:
+            self._file.commit()
+        else:
+            try:
+                if self._exclusive and self._fs.exists(self._path):
+                    raise _file_error(errno.EEXIST, "it exists by now", self._path)
+                self._fs.mv(self._name, self._path)
+            except BaseException:
+                self._remove()
+                raise
+        self._fs.invalidate_cache(self._path)
+        self._fs.invalidate_cache(self._fs._parent(self._path))
+
+    def discard(self) -> None:
+        """Leave nothing, and do nothing in a child of the process that uploads."""
+        if self._ended or self._process != os.getpid():
+            return
+        self._ended = True
+        for part in self._waiting:
+            part.cancel()
+        self._thread.shutdown()
+        if self._commits:
+            self._file.discard()
+            self._file.closed = True  # so that its deletion does not upload the rest
+            return
+        try:
+            self._file.close()
+        finally:
+            self._remove()
+
+    def _remove(self) -> None:
+        try:
+            self._fs.rm_file(self._name)
+        except FileNotFoundError:
+            pass
+
+
+class _Writer(EncryptedWriter):
+    """An encrypted object that is being written. It appears when it is closed or, in a transaction
+    of fsspec, when that ends."""
+
+    def __init__(self, path: str, native: _native.PlainWriter, mode: str, upload: _Upload | None,
+                 autocommit: bool, written: Any) -> None:
+        super().__init__(path, native, mode)
+        self.path = path
+        self.autocommit = autocommit
+        self._upload = upload
+        self._written = written
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        if _leaves_by_exception(self._known_error):
+            self.abort()
+            return
+        try:
+            if self._upload is not None:
+                self._native.finish()
+                self._upload.finish()
+            if self.autocommit:
+                self.commit()
+        except BaseException:
+            self.abort()
+            raise
+        io.BufferedIOBase.close(self)
+
+    def commit(self) -> None:
+        if self._upload is None:
+            self._native.finish()
+        else:
+            self._upload.commit()
+        self._written()
+
+    def discard(self) -> None:
+        self._native.abort()
+        if self._upload is not None:
+            self._upload.discard()
+
+    def abort(self) -> None:
+        self.discard()
+        io.BufferedIOBase.close(self)
+
+
+class _Compressed(io.BufferedIOBase):
+    """Compresses what is written, and ends both files as one."""
+
+    def __init__(self, compressor: Any, file: _Writer) -> None:
+        super().__init__()
+        self._compressor = compressor
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        return cast(int, self._compressor.write(data))
+
+    def flush(self) -> None:
+        if not self._compressor.closed and not self._file.closed:
+            self._compressor.flush()
+
+    def abort(self) -> None:
+        self._file.abort()
+        io.BufferedIOBase.close(self)
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        if _leaves_by_exception(self._file._known_error):
+            self.abort()
+            return
+        try:
+            self._compressor.close()
+            self._file.close()
+        except BaseException:
+            self._file.abort()
+            raise
+        finally:
+            io.BufferedIOBase.close(self)
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        if not self.closed:
+            self._file.__del__()
+            io.BufferedIOBase.close(self)
+
+
+class _Text(io.TextIOWrapper):
+    """Text that is written. Deletion without close() leaves nothing, as of the file below."""
+
+    def __del__(self) -> None:
+        if not self.closed:
+            self.buffer.__del__()  # type: ignore[attr-defined]
+
+
+def _protocols(fs: AbstractFileSystem) -> Sequence[str]:
+    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+
+
+def _changed(path: str) -> FileError:
+    return _file_error(errno.ESTALE, f"{path}: it changed while it was read; open it again", path)
+
+
+class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
+    """Encrypted files in another file system.
+
+    fs, or target_protocol and target_options: the other one, of which any will do.
+    Options of paraes, one of which has to be a secret: key_file, key, passphrase, identity (to
+    read) or recipients and recipients_file (to write), and those of paraes.open(). Pickles have no
+    secrets: a file system with key= or passphrase= refuses to be pickled.
+    """
+
+    protocol: ClassVar[str] = "paraes"
+    root_marker = ""
+
+    def __init__(self, fs: AbstractFileSystem | None = None, fo: str | None = None,
+                 target_protocol: str | None = None, target_options: dict[str, Any] | None = None,
+                 **options: Any) -> None:
+        super().__init__()
+        self._has_secret_options = any(options.get(name) is not None for name in _IN_MEMORY)
+        try:
+            self._secret = _Secret(options)
+        finally:
+            options.clear()  # tracebacks show no secrets
+        if fs is None:
+            if target_protocol is None:
+                raise InvalidArgument("name the file system below: paraes::s3://…, fs= or "
+                                      "target_protocol=")
+            fs = fsspec.filesystem(target_protocol, **(target_options or {}))
+        if fs.async_impl and fs.asynchronous:
+            raise InvalidArgument("fs: an asynchronous instance cannot be used; pass one without "
+                                  "asynchronous=True")
+        self.fs = fs
+        self._is_local = type(fs) is LocalFileSystem
+        self._strip_protocol = self._path
+        self._parent = fs._parent
+        self._known: collections.OrderedDict[str, _Message] = collections.OrderedDict()
+        self._known_lock = threading.Lock()
+
+    # ---- What fsspec keeps of an instance, without the secrets
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        return self._storage_options
+
+    @storage_options.setter
+    def storage_options(self, options: dict[str, Any]) -> None:
+        self._storage_options = {name: value for name, value in options.items()
+                                 if name not in _IN_MEMORY}
+
+    @property
+    def _fs_token_(self) -> str | None:
+        return self._token
+
+    @_fs_token_.setter
+    def _fs_token_(self, token: str | None) -> None:
+        # Whoever sees a fast hash of the options could try passphrases: Dask shows it.
+        if token is not None and self._has_secret_options:
+            token = hashlib.blake2b(token.encode(), key=_HASH_KEY, digest_size=16).hexdigest()
+        self._token = token
+
+    def __reduce__(self) -> Any:
+        if self._has_secret_options:
+            raise TypeError("a file system with key= or passphrase= cannot be pickled, because the "
+                            "pickle would have the secret: pass key_file=")
+        return super().__reduce__()
+
+    # ---- Paths
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        if isinstance(path, list):
+            return [cls._strip_protocol(one) for one in path]
+        path = _without_paraes(stringify_path(path))
+        if "://" in path or "::" in path:
+            protocol = path.split("::", 1)[0].split("://", 1)[0]
+            return fsspec.get_filesystem_class(protocol)._strip_protocol(path)
+        return path.rstrip("/")
+
+    def _path(self, path: Any) -> Any:
+        if isinstance(path, list):
+            return [self._path(one) for one in path]
+        return self.fs._strip_protocol(_without_paraes(stringify_path(path)))
+
+    def unstrip_protocol(self, name: str) -> str:
+        return "paraes::" + cast(str, self.fs.unstrip_protocol(self._path(name)))
+
+    # ---- What the file system below does
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        self._forget(None if path is None else self._path(path))
+        self.fs.invalidate_cache(path if path is None else self._path(path))
+
+    def exists(self, path: str, **kwargs: Any) -> bool:
+        return cast(bool, self.fs.exists(self._path(path), **kwargs))
+
+    def lexists(self, path: str, **kwargs: Any) -> bool:
+        return cast(bool, self.fs.lexists(self._path(path), **kwargs))
+
+    def isdir(self, path: str) -> bool:
+        return cast(bool, self.fs.isdir(self._path(path)))
+
+    def isfile(self, path: str) -> bool:
+        return cast(bool, self.fs.isfile(self._path(path)))
+
+    def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
+        self.fs.mkdir(self._path(path), create_parents=create_parents, **kwargs)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        self.fs.makedirs(self._path(path), exist_ok=exist_ok)
+
+    def rmdir(self, path: str) -> None:
+        self.fs.rmdir(self._path(path))
+
+    def rm_file(self, path: str) -> None:
+        self._forget(self._path(path))
+        self.fs.rm_file(self._path(path))
+
+    _rm = rm_file
+
+    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
+        self._forget(None)
+        self.fs.rm(self._path(path), recursive=recursive, maxdepth=maxdepth)
+
+    def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
+        """Copy the message as it is."""
+        self._forget(self._path(path2))
+        self.fs.cp_file(self._path(path1), self._path(path2), **kwargs)
+
+    def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None,
+           **kwargs: Any) -> None:
+        """Move messages as they are."""
+        self._forget(None)
+        self.fs.mv(self._path(path1), self._path(path2), recursive=recursive, maxdepth=maxdepth,
+                   **kwargs)
+
+    def checksum(self, path: str) -> Any:
+        return self.fs.checksum(self._path(path))
+
+    def ukey(self, path: str) -> str:
+        return cast(str, self.fs.ukey(self._path(path)))
+
+    def created(self, path: str) -> Any:
+        return self.fs.created(self._path(path))
+
+    def modified(self, path: str) -> Any:
+        return self.fs.modified(self._path(path))
+
+    # ---- Names and sizes
+
+    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        """As of the file system below, but `size` is that of the plaintext, computed from that of
+        the message, `sealed_size`: None if no message has it. open() authenticates it."""
+        return self._with_plain_sizes([self.fs.info(self._path(path), **kwargs)])[0]
+
+    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
+        if not detail:
+            return self.fs.ls(self._path(path), detail=False, **kwargs)
+        return self._with_plain_sizes(self.fs.ls(self._path(path), detail=True, **kwargs))
+
+    def find(self, path: str, maxdepth: int | None = None, withdirs: bool = False,
+             detail: bool = False, **kwargs: Any) -> Any:
+        found = self.fs.find(self._path(path), maxdepth=maxdepth, withdirs=withdirs, detail=detail,
+                             **kwargs)
+        if not detail:
+            return found
+        return dict(zip(found, self._with_plain_sizes(list(found.values())), strict=True))
+
+    def _with_plain_sizes(self, infos: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        infos = [dict(info) for info in infos]
+        files = [info for info in infos if info.get("type") == "file"]
+        secret = self._secret.opens or self._secret.to_seal()
+        starts: list[Any] = [None] * len(files)
+        if secret.header_varies and files:
+            starts = self.fs.cat_ranges([info["name"] for info in files], 0, 32, on_error="return")
+        for info, start in zip(files, starts, strict=True):
+            sealed_size = info["sealed_size"] = info.get("size")
+            info["size"] = None
+            if sealed_size is None or isinstance(start, Exception):
+                continue
+            try:
+                info["size"] = secret.plain_bytes(sealed_size, start)
+            except IntegrityError:
+                pass
+        return infos
+
+    # ---- Reading
+
+    def _open_messages(self, paths: list[str]) -> list[_Message | Exception]:
+        """Authenticate the headers and the ends of objects."""
+        secret = self._secret.to_open()
+        made: list[_Message | Exception | None] = []
+        wanted: list[tuple[int, dict[str, Any], int]] = []
+        for at, (path, info) in enumerate(zip(paths, self._infos(paths), strict=True)):
+            made.append(None)
+            if isinstance(info, Exception):
+                made[at] = info
+            elif info["type"] == "directory":
+                made[at] = _file_error(errno.EISDIR, "", path)
+            elif info.get("size") is None:
+                made[at] = _file_error(errno.ESPIPE, f"{path}: its size is not known, so that it "
+                                       "can be read in order only", path)
+            else:
+                start_size = _START if secret.header_varies else secret.header_bytes()
+                wanted.append((at, info, min(start_size, info["size"])))
+        ranges = []
+        for at, info, start_size in wanted:
+            size = info["size"]
+            ranges += [(paths[at], 0, start_size), (paths[at], max(size - _TAIL, 0), size)]
+        fetched = self._fetch(ranges)
+        for number, (at, info, _) in enumerate(wanted):
+            try:
+                start, tail = fetched[2 * number:2 * number + 2]
+                made[at] = self._message(secret, paths[at], info, start, tail)
+            except Exception as error:
+                made[at] = error
+        return cast("list[_Message | Exception]", made)
+
+    def _message(self, secret: _native.Secret, path: str, info: dict[str, Any], start: Any,
+                 tail: Any) -> _Message:
+        for part in (start, tail):
+            if isinstance(part, Exception):
+                raise part
+        size = info["size"]
+        if secret.header_varies and len(start) >= 32:
+            needed = secret.header_bytes(start)
+            if len(start) < needed <= size:
+                start = self._fetch_one(path, 0, needed)
+        message = _Message(path, _version(info), size, secret.segments(start))
+        ends = (message.size, message.size, size)
+        begin, end = message.segments.sealed_range(*ends)
+        if end - begin > len(tail):
+            tail = self._fetch_one(path, begin, end)
+        last = tail[len(tail) - (end - begin):]
+        self._checked(message, lambda: message.segments.open(*ends, last))
+        return message
+
+    def _infos(self, paths: list[str]) -> list[Any]:
+        """What the file system below says of objects, or its exceptions; at once if it can."""
+        if self.fs.async_impl and len(paths) > 1:
+            return list(fsspec.asyn.sync(self.fs.loop, fsspec.asyn._run_coros_in_chunks,
+                                         [self.fs._info(path) for path in paths],
+                                         return_exceptions=True))
+        infos: list[Any] = []
+        for path in paths:
+            try:
+                infos.append(self.fs.info(path))
+            except Exception as error:
+                infos.append(error)
+        return infos
+
+    def _fetch(self, ranges: list[tuple[str, int, int]]) -> list[Any]:
+        """The bytes of ranges of objects, or exceptions."""
+        if not ranges:
+            return []
+        paths, starts, ends = (list(column) for column in zip(*ranges, strict=True))
+        fetched = self.fs.cat_ranges(paths, starts, ends, on_error="return")
+        for at, (path, begin, end) in enumerate(ranges):
+            if not isinstance(fetched[at], BaseException) and len(fetched[at]) != end - begin:
+                fetched[at] = _file_error(
+                    errno.EIO, f"{path}: the bytes {begin} to {end} were asked for, and "
+                    f"{len(fetched[at])} came: it became shorter, or the transfer was cut", path)
+        return list(fetched)
+
+    def _fetch_one(self, path: str, begin: int, end: int) -> bytes:
+        data = self._fetch([(path, begin, end)])[0]
+        if isinstance(data, Exception):
+            raise data
+        return cast(bytes, data)
+
+    def _checked(self, message: _Message, work: Any) -> Any:
+        """Call `work`, and say whether it failed because the object is another one by now."""
+        try:
+            return work()
+        except (IntegrityError, OSError) as error:
+            if isinstance(error, OSError) and error.errno != errno.EIO:
+                raise
+            self.fs.invalidate_cache(self.fs._parent(message.path))
+            self.fs.invalidate_cache(message.path)
+            try:
+                version = _version(self.fs.info(message.path))
+            except OSError:
+                version = ""
+            if version != message.version:
+                raise _changed(message.path) from error
+            raise
+
+    def _read(self, message: _Message, begin: int, end: int) -> bytes:
+        wanted = _Wanted(message, begin, end)
+        ranges = [(message.path, *sealed) for sealed in wanted.sealed]
+        return cast(bytes, self._checked(message, lambda: wanted.plain(self._fetch(ranges))))
+
+    def _remember(self, message: _Message) -> None:
+        with self._known_lock:
+            self._known[message.path] = message
+            self._known.move_to_end(message.path)
+            while len(self._known) > 256:
+                self._known.popitem(last=False)
+
+    def _forget(self, path: str | None) -> None:
+        with self._known_lock:
+            if path is None:
+                self._known.clear()
+            else:
+                self._known.pop(path, None)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None,
+                 **kwargs: Any) -> bytes:
+        """Return all of the plaintext, or a range of it."""
+        path = self._path(path)
+        if start is None and end is None:
+            return self._secret.to_open().unseal(self.fs.cat_file(path, **kwargs))
+        return cast(bytes, self.cat_ranges([path], [start], [end], on_error="raise")[0])
+
+    def cat_ranges(self, paths: list[str], starts: Any, ends: Any, max_gap: int | None = None,
+                   on_error: str = "return", **kwargs: Any) -> list[Any]:
+        """Return ranges of the plaintext of one or more objects, which are fetched at once."""
+        if max_gap is not None:
+            raise NotImplementedError("max_gap: ranges are not merged")
+        if not isinstance(paths, list):
+            raise TypeError("paths: a list is required")
+        count = len(paths)
+        starts = list(starts) if isinstance(starts, Iterable) else [starts] * count
+        ends = list(ends) if isinstance(ends, Iterable) else [ends] * count
+        if len(starts) != count or len(ends) != count:
+            raise ValueError("paths, starts and ends: they have different lengths")
+        paths = [self._path(path) for path in paths]
+        # A message that is known may have been replaced, and then nothing of it authenticates.
+        out = self._plain_ranges(paths, starts, ends, known=True)
+        stale = [at for at, part in enumerate(out)
+                 if isinstance(part, IntegrityError | FileError) and paths[at] in self._known]
+        if stale:
+            for at in stale:
+                self._forget(paths[at])
+            again = self._plain_ranges(*([column[at] for at in stale]
+                                         for column in (paths, starts, ends)), known=False)
+            for at, part in zip(stale, again, strict=True):
+                out[at] = part
+        if on_error != "return":
+            for part in out:
+                if isinstance(part, BaseException):
+                    raise part
+        return out
+
+    def _plain_ranges(self, paths: list[str], starts: list[Any], ends: list[Any], *,
+                      known: bool) -> list[Any]:
+        messages: dict[str, Any] = {}
+        with self._known_lock:
+            for path in paths:
+                messages[path] = self._known.get(path) if known else None
+        missing = [path for path, message in messages.items() if message is None]
+        for path, message in zip(missing, self._open_messages(missing), strict=True):
+            messages[path] = message
+            if isinstance(message, _Message):
+                self._remember(message)
+        ranges: list[tuple[str, int, int]] = []
+        parts: list[Any] = []
+        for path, start, end in zip(paths, starts, ends, strict=True):
+            message = messages[path]
+            if isinstance(message, _Message):
+                begin, stop, _ = slice(start, end).indices(message.size)
+                message = _Wanted(message, begin, max(begin, stop))
+                ranges += [(path, *sealed) for sealed in message.sealed]
+            parts.append(message)
+        fetched = iter(self._fetch(ranges))
+        out = []
+        for part in parts:
+            if isinstance(part, _Wanted):
+                data = [next(fetched) for _ in part.sealed]
+                try:
+                    part = part.plain(data)
+                except Exception as error:
+                    part = error
+            out.append(part)
+        return out
+
+    def cat(self, path: Any, recursive: bool = False, on_error: str = "raise",
+            **kwargs: Any) -> Any:
+        """Return the plaintext of an object, or of several by their names."""
+        paths = self.expand_path(path, recursive=recursive)
+        if len(paths) == 1 and not isinstance(path, list) and paths[0] == self._path(path):
+            return self.cat_file(paths[0], **kwargs)
+        paths = [one for one in paths if not (recursive and self.isdir(one))]
+        sealed = self.fs.cat(paths, on_error="return", **kwargs) if paths else {}
+        secret = self._secret.to_open()
+        out = {}
+        for name, data in sealed.items():
+            try:
+                if isinstance(data, BaseException):
+                    raise data
+                out[name] = secret.unseal(data)
+            except Exception as error:
+                if on_error == "raise":
+                    raise
+                if on_error == "return":
+                    out[name] = error
+        return out
+
+    def _open(self, path: str, mode: str = "rb", block_size: int | None = None,
+              autocommit: bool = True, cache_options: dict[str, Any] | None = None,
+              **kwargs: Any) -> Any:
+        if mode == "rb":
+            return self._open_to_read(path, block_size, cache_options, kwargs)
+        if mode not in ("wb", "xb"):
+            raise InvalidArgument(f"mode: it is 'rb', 'wb' or 'xb', not {mode!r}: an encrypted "
+                                  "object is written as a whole")
+        secret = self._secret.to_seal()
+        written = functools.partial(self._forget, path)
+        if self._is_local:
+            if self.fs.auto_mkdir:
+                self.fs.makedirs(self._parent(path), exist_ok=True)
+            native = secret.open_writer(path, mode == "xb")
+            return _Writer(path, native, mode, None, autocommit, written)
+        if block_size is not None:
+            kwargs["block_size"] = block_size
+        upload = _Upload(self.fs, path, mode, kwargs)
+        try:
+            native = secret.open_writer(upload, False)
+        except BaseException:
+            upload.discard()
+            raise
+        return _Writer(path, native, mode, upload, autocommit, written)
+
+    def _open_to_read(self, path: str, block_size: int | None,
+                      cache_options: dict[str, Any] | None, kwargs: dict[str, Any]) -> Any:
+        secret = self._secret.to_open()
+        kwargs.pop("size", None)  # of a file that was pickled: the present one is authenticated
+        source: Any
+        if self._is_local:
+            native = secret.open_reader(path)
+            if not isinstance(native, _native.PlainReader):
+                return DecryptedReader(path, native)
+            source = native
+        else:
+            info = self.fs.info(path)
+            if info["type"] != "directory" and info.get("size") is None:
+                file = self.fs.open(path, "rb")  # of a web server that does not say it
+                return DecryptedReader(file, secret.open_reader(file))
+            source = self._open_messages([path])[0]
+            if isinstance(source, Exception):
+                raise source
+        return EncryptedFile(self, path, source, block_size=block_size,
+                             cache_options=cache_options, **kwargs)
+
+    def open(self, path: str, mode: str = "rb", block_size: int | None = None,
+             cache_options: dict[str, Any] | None = None, compression: str | None = None,
+             **kwargs: Any) -> Any:
+        """Open an object as a file of its plaintext.
+
+        What is written appears when the file is closed, and not at all after an exception in a
+        `with` block. compression="infer" looks at the name without .paes.
+        """
+        path = self._path(path)
+        if compression == "infer":
+            compression = infer_compression(path.removesuffix(".paes"))
+        if "r" in mode:
+            return super().open(path, mode, block_size, cache_options, compression, **kwargs)
+        text = {name: kwargs.pop(name) for name in ("encoding", "errors", "newline")
+                if name in kwargs}
+        file = super().open(path, mode.replace("t", "").replace("b", "") + "b", block_size,
+                            cache_options, **kwargs)
+        if compression is not None:
+            file = _Compressed(compr[compression](file, mode="w"), file)
+        return file if "b" in mode else _Text(file, **text)
+
+    # ---- Writing
+
+    def pipe_file(self, path: str, value: Buffer, mode: str = "overwrite", **kwargs: Any) -> None:
+        """Encrypt `value` as an object."""
+        path = self._path(path)
+        if mode == "create":
+            kwargs["mode"] = mode
+        if _REPLACES.isdisjoint(_protocols(self.fs)):
+            with self.open(path, "xb" if mode == "create" else "wb") as file:
+                file.write(value)
+        else:
+            self.fs.pipe_file(path, self._secret.to_seal().seal(value), **kwargs)
+        self._forget(path)
+
+    def pipe(self, path: Any, value: Buffer | None = None, **kwargs: Any) -> None:
+        if not isinstance(path, dict) or _REPLACES.isdisjoint(_protocols(self.fs)):
+            super().pipe(path, value, **kwargs)
+            return
+        secret = self._secret.to_seal()
+        self.fs.pipe({self._path(name): secret.seal(data) for name, data in path.items()}, **kwargs)
+        self._forget(None)
+
+    def get_file(self, rpath: str, lpath: Any = None, callback: Any = DEFAULT_CALLBACK,
+                 outfile: Any = None, **kwargs: Any) -> None:
+        """Decrypt an object to a local file, which appears when it is complete."""
+        if outfile is not None or isfilelike(lpath) or self.isdir(rpath):
+            super().get_file(rpath, lpath, callback=callback, outfile=outfile, **kwargs)
+            return
+        target = os.fspath(lpath)
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        name = f"{target}.{secrets.token_hex(8)}.partial"
+        try:
+            with open(name, "xb") as file:
+                super().get_file(rpath, name, callback=callback, outfile=file, **kwargs)
+            os.replace(name, target)
+        except BaseException:
+            if os.path.exists(name):
+                os.unlink(name)
+            raise
+
+    def sign(self, path: str, expiration: int = 100, **kwargs: Any) -> str:
+        raise NotImplementedError("a signed URL leads to the ciphertext: sign it with the file "
+                                  "system below")
+
+
+def _without_paraes(path: str) -> str:
+    for prefix in ("paraes::", "paraes://"):
+        path = path.removeprefix(prefix)
+    return path
+
+
+def _version(info: dict[str, Any]) -> str:
+    """What changes when an object is replaced."""
+    names = ("ETag", "etag", "VersionId", "generation", "mtime", "LastModified", "last_modified",
+             "updated", "created", "ino", "size")
+    return repr([info.get(name) for name in names])
+
