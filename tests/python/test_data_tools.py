@@ -287,8 +287,9 @@ def test_pandas(files):
 def test_pyarrow(files):
     fs, root, _, _ = files
     table = pa.Table.from_pandas(TABLE)
-    ds.write_dataset(table, f"{root}/set", format="parquet", filesystem=fs, max_rows_per_file=20_000,
-                     max_rows_per_group=20_000, basename_template="part-{i}.parquet.paes")
+    ds.write_dataset(table, f"{root}/set", format="parquet", filesystem=fs,
+                     max_rows_per_file=20_000, max_rows_per_group=20_000,
+                     basename_template="part-{i}.parquet.paes")
     found = ds.dataset(f"{root}/set", format="parquet", filesystem=fs)
     assert len(found.files) == 3
     assert found.to_table(filter=ds.field("n") < 9)["word"].to_pylist() == [

@@ -175,8 +175,9 @@ def test_xarray_of_another_process(tmp_path):
     filled(store)
     Path("store.pickle").write_bytes(pickle.dumps(store))
     assert KEY not in Path("store.pickle").read_bytes()
-    subprocess.run([sys.executable, "-c", "import pickle, zarr; store = pickle.load(open("
-                    "'store.pickle', 'rb')); zarr.open_group(store)['plain'][0, 0] = 7"], check=True)
+    program = ("import pickle, zarr; store = pickle.load(open('store.pickle', 'rb')); "
+               "zarr.open_group(store)['plain'][0, 0] = 7")
+    subprocess.run([sys.executable, "-c", program], check=True)
     assert zarr.open_group(store)["plain"][0, 0] == 7
     in_memory = EncryptedStore(store._store, KEY)
     with pytest.raises(TypeError, match="pass key_file="):
