@@ -31,6 +31,12 @@ later=$(names $later_folders \
   manual.lab python.data_tools python.types secrets.python \
   secrets.ranks structure.programs.later structure.soundness)
 
+# What only looks at the machine code of the GPU programs, and what this code is made from and looked at with.
+machine_code=$(names gpu.compiled gpu.machine_code ct.gpu.bitslice ct.gpu.tables ct.gpu.tensor)
+machine_code_sources=(src/gpu/device src/gpu/programs src/gpu/embedded.hpp src/kernels bench/gpu_model
+  cmake/embed.cmake tests/ct/gpu tests/gpu/compiled tests/gpu/program_source.cpp
+  tests/gpu/test_machine_code.py tests/requirements/chips.txt tests/secrets)
+
 # Not under AddressSanitizer, besides what later tiers have: OpenCL's compilers, which are not built for it;
 # failing system calls, which would hit the sanitizer's own; damaged messages, of which fuzz.* tries more;
 # vectors that the library's own tests read; other programs in Python or MPI. The filters below leave out

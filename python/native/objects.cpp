@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,6 +125,34 @@ class HeldSecret {
     use_.check();
     return unseal_with(*secret_, where_, context_or_own(context), data);
   }
+  // The plaintext, the header and the size of the message in a regular file.
+  [[nodiscard]] nb::tuple unseal_file(nb::handle file, nb::handle context) const {
+    use_.check();
+    const std::string path = path_of(file);
+    const std::vector<std::uint8_t> used = context_or_own(context);
+    std::unique_ptr<PositionalSource> source;
+    std::optional<Message> message;
+    std::uint64_t plain_bytes = 0;
+    {
+      const nb::gil_scoped_release released;
+      std::unique_ptr<Source> opened = open_input(path, *secret_, false);
+      if (dynamic_cast<PositionalSource*>(opened.get()) == nullptr) {
+        throw InvalidArgument(path + ": it is no regular file");
+      }
+      source.reset(static_cast<PositionalSource*>(opened.release()));
+      message.emplace(secret_->open_header(*source, used).parts, where_);
+      plain_bytes = message->layout().extent_of(source->size()).plain_bytes;
+    }
+    NewBytes out(static_cast<std::size_t>(plain_bytes));
+    {
+      const nb::gil_scoped_release released;
+      read_all(*source, *message, out.span());
+    }
+    const Bytes header = message->header();
+    return nb::make_tuple(out.take(),
+                          nb::bytes(reinterpret_cast<const char*>(header.data()), header.size()),
+                          source->size());
+  }
   [[nodiscard]] nb::object open_reader(nb::object file) const {
     use_.check();
     return open_reader_with(*secret_, where_, std::move(file));
@@ -152,6 +181,34 @@ class HeldSecret {
   }
 
  private:
+  // Opens a few segments at a time, while they are in the cache of the core that has read them.
+  void read_all(const PositionalSource& source, const Message& message, MutableBytes out) const {
+    constexpr std::uint64_t piece_bytes = std::uint64_t{256} << 10;
+    const SegmentLayout& layout = message.layout();
+    const std::uint64_t segments = layout.extent_of(source.size()).segments;
+    const std::uint64_t at_once = std::max<std::uint64_t>(1, piece_bytes / layout.segment_bytes);
+    const auto sealed_offset = [&](std::uint64_t segment) {
+      return segment == segments ? source.size() : layout.sealed_offset(segment);
+    };
+    const auto plain_offset = [&](std::uint64_t segment) {
+      return segment == segments ? out.size() : layout.plain_offset(segment);
+    };
+    std::unique_ptr<IoBuffer> buffer;
+    for (std::uint64_t first = 0; first < segments; first += at_once) {
+      const std::uint64_t after = std::min(first + at_once, segments);
+      const auto size = static_cast<std::size_t>(sealed_offset(after) - sealed_offset(first));
+      if (!buffer) buffer = std::make_unique<IoBuffer>(size);
+      const MutableBytes sealed = buffer->span().first(size);
+      if (source.read_at(sealed_offset(first), sealed) != size) {
+        throw IntegrityError("the file became shorter while it was read");
+      }
+      const auto begin = static_cast<std::size_t>(plain_offset(first));
+      const auto end = static_cast<std::size_t>(plain_offset(after));
+      open_segments(message, first, after == segments, sealed, out.subspan(begin, end - begin),
+                    where_.threads);
+    }
+  }
+
   explicit HeldSecret(const Call& call)
       : where_(call.where), use_(call.use), secret_(call.secret) {}
 
@@ -194,6 +251,10 @@ void bind_objects(nb::module_& m) {
            nb::sig("def seal(self, data: Buffer, context: Buffer | None = None) -> bytes"))
       .def("unseal", &HeldSecret::unseal, nb::arg("data"), nb::arg("context").none() = nb::none(),
            nb::sig("def unseal(self, data: Buffer, context: Buffer | None = None) -> bytes"))
+      .def("unseal_file", &HeldSecret::unseal_file, nb::arg("file"), nb::arg("context"),
+           nb::sig("def unseal_file(self, file: object, context: Buffer | None) "
+                   "-> tuple[bytes, bytes, int]"),
+           "The plaintext, the header and the size of the message in a regular file.")
       .def("open_reader", &HeldSecret::open_reader, nb::arg("file"),
            nb::sig("def open_reader(self, file: object) -> PlainReader | StreamReader"))
       .def("open_writer", &HeldSecret::open_writer, nb::arg("file"), nb::arg("exclusive"),

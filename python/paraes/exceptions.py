@@ -100,6 +100,7 @@ _CLASSES: dict[int, type[FileError]] = {
         (_errno.EACCES, PermissionError),
         (_errno.EPERM, PermissionError),
         (_errno.EISDIR, IsADirectoryError),
+        (_errno.ENOTDIR, NotADirectoryError),
     )
 }
 

@@ -128,7 +128,7 @@ class _Wanted:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-class ReadAhead(BaseCache):
+class ReadAhead(BaseCache):  # type: ignore[misc]
     """Fetches what is asked for, and when that goes on in order, ever more ahead of it.
 
     blocksize: the most bytes to fetch ahead.
@@ -214,6 +214,7 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
     """
 
     DEFAULT_BLOCK_SIZE = 16 << 20
+    loc: int  # in the plaintext
     _LINES = 1 << 18
 
     def __init__(self, fs: ParaesFileSystem, path: str, source: _Message | _native.PlainReader,
@@ -232,7 +233,7 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
             return b""
         if isinstance(self._source, _native.PlainReader):
             return self._source.read(start, end - start)
-        return self.fs._read(self._source, start, end)
+        return cast(bytes, self.fs._read(self._source, start, end))
 
     def readinto(self, buffer: Buffer, /) -> int:
         source = self._source
@@ -505,7 +506,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
                                   "asynchronous=True")
         self.fs = fs
         self._is_local = type(fs) is LocalFileSystem
-        self._strip_protocol = self._path
+        self._strip_protocol = self._path  # type: ignore[method-assign]
         self._parent = fs._parent
         self._known: collections.OrderedDict[str, _Message] = collections.OrderedDict()
         self._known_lock = threading.Lock()
@@ -829,14 +830,14 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         ranges: list[tuple[str, int, int]] = []
         parts: list[Any] = []
         for path, start, end in zip(paths, starts, ends, strict=True):
-            message = messages[path]
-            if isinstance(message, _Message):
-                begin, stop, _ = slice(start, end).indices(message.size)
-                message = _Wanted(message, begin, max(begin, stop))
-                ranges += [(path, *sealed) for sealed in message.sealed]
-            parts.append(message)
+            part: Any = messages[path]
+            if isinstance(part, _Message):
+                begin, stop, _ = slice(start, end).indices(part.size)
+                part = _Wanted(part, begin, max(begin, stop))
+                ranges += [(path, *sealed) for sealed in part.sealed]
+            parts.append(part)
         fetched = iter(self._fetch(ranges))
-        out = []
+        out: list[Any] = []
         for part in parts:
             if isinstance(part, _Wanted):
                 data = [next(fetched) for _ in part.sealed]
@@ -856,7 +857,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         paths = [one for one in paths if not (recursive and self.isdir(one))]
         sealed = self.fs.cat(paths, on_error="return", **kwargs) if paths else {}
         secret = self._secret.to_open()
-        out = {}
+        out: dict[str, Any] = {}
         for name, data in sealed.items():
             try:
                 if isinstance(data, BaseException):

@@ -11,19 +11,21 @@ import collections
 import hashlib
 import json
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from paraes import _native
 from paraes.exceptions import IntegrityError, InvalidArgument, InvalidTag, WrongKey
 
-if sys.version_info < (3, 11):
+_python = sys.version_info[:2]
+if _python < (3, 11):
     raise ImportError("paraes.zarr needs zarr 3, which needs Python 3.11 or later; this is Python "
-                      f"{sys.version_info[0]}.{sys.version_info[1]}")
+                      f"{_python[0]}.{_python[1]}")
 try:
     from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
     from zarr.core.buffer import default_buffer_prototype
     from zarr.core.config import config
     from zarr.core.sync import sync
+    from zarr.storage import LocalStore
 except ImportError as _error:
     raise ImportError("paraes.zarr needs zarr 3: pip install 'paraes[zarr]'") from _error
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from paraes.files import Path
 
 __all__ = ["EncryptedStore", "copy_store"]
+
+_T = TypeVar("_T")
 
 _LIST = ".paraes-sealed"  # the key of the authenticated list
 _LIST_CONTEXT = b"//sealed"  # that of no key
@@ -53,7 +57,7 @@ class _Known:
         self.size = segments.plain_bytes(sealed_size)
 
 
-class EncryptedStore(Store):  # type: ignore[misc]
+class EncryptedStore(Store):
     """A store whose values are encrypted in another store.
 
     store: any store of zarr; key: 16 or 32 bytes, or key_file: as `paraes keygen` makes one.
@@ -185,11 +189,24 @@ class EncryptedStore(Store):  # type: ignore[misc]
         return prototype.buffer.from_bytes(plain)
 
     async def _whole(self, key: str) -> bytes | None:
+        if type(self._store) is LocalStore:
+            return await asyncio.to_thread(self._whole_file, key)
         sync_get = getattr(self._store, "get_sync", None)
         if sync_get is not None:
             return await asyncio.to_thread(self._whole_now, sync_get, key)
         sealed = await self._raw(key)
         return None if sealed is None else await _in_thread(len(sealed), self._unseal, key, sealed)
+
+    def _whole_file(self, key: str) -> bytes | None:
+        # Small pieces are read and opened in turns, which takes half the memory.
+        path = cast(LocalStore, self._store).root / key
+        context = self._context(key)
+        try:
+            plain, header, size = _named(key, lambda: self._opens.unseal_file(path, context))
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return None
+        self._check_listed(key, header, size)
+        return plain
 
     def _whole_now(self, sync_get: Callable[..., Any], key: str) -> bytes | None:
         value = sync_get(key, prototype=default_buffer_prototype())
@@ -251,8 +268,8 @@ class EncryptedStore(Store):  # type: ignore[misc]
             key, *known.segments.sealed_range(begin, end, known.sealed_size))
         if sealed is None:
             return None
-        return await _in_thread(len(sealed), _named, key, lambda: known.segments.open(
-            begin, end, known.sealed_size, sealed))
+        return cast(bytes, await _in_thread(len(sealed), _named, key, lambda: known.segments.open(
+            begin, end, known.sealed_size, sealed)))
 
     async def get_partial_values(
             self, prototype: BufferPrototype,
@@ -317,7 +334,7 @@ class EncryptedStore(Store):  # type: ignore[misc]
         self._check_writable()
         await self._ensure_open()
         context = self._context(key)
-        data = value.as_numpy_array()
+        data: Any = value.as_numpy_array()
         self._known.pop(key, None)
         sync_set = getattr(self._store, "set_sync", None)
         if method == "set" and sync_set is not None:
@@ -354,7 +371,7 @@ class EncryptedStore(Store):  # type: ignore[misc]
         Returns a name of this list, for sealed=. Call it when nobody writes, and again after
         changes: until then, the changed values are refused with sealed=.
         """
-        return cast(str, sync(self.seal_async()))
+        return sync(self.seal_async())
 
     async def seal_async(self) -> str:
         """The same in an event loop."""
@@ -407,7 +424,7 @@ def copy_store(source: Store, target: Store) -> int:
     With EncryptedStore on one side or both, it encrypts a store, decrypts one, or gives it another
     key, name or root. Values of the target that the source does not have stay.
     """
-    return cast(int, sync(_copy_store(source, target)))
+    return sync(_copy_store(source, target))
 
 
 async def _copy_store(source: Store, target: Store) -> int:
@@ -439,7 +456,7 @@ def _made_again(store: Store, options: dict[str, Any]) -> EncryptedStore:
     return EncryptedStore(store, **options)
 
 
-def _named(key: str, work: Callable[[], Any]) -> Any:
+def _named(key: str, work: Callable[[], _T]) -> _T:
     """Call `work`, whose errors say which value is meant."""
     try:
         return work()

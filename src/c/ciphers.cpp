@@ -76,13 +76,11 @@ class ManyMessages {
     for (std::size_t first = 0; first < messages_.size(); first += texts_.size()) {
       const std::size_t count = std::min(texts_.size(), messages_.size() - first);
       try {
-        crypt(first, count);
-      } catch (const InvalidArgument&) {
-        // Which one it was, and the others.
-        for (std::size_t i = first; i < first + count; ++i) crypt_alone(i);
-      } catch (...) {
-        for (std::size_t i = first; i < messages_.size(); ++i)
+        crypt_batch(first, count);
+      } catch (...) {  // of the device
+        for (std::size_t i = first; i < messages_.size(); ++i) {
           messages_.unchecked(i).code = PARAES_ERROR;
+        }
         throw;
       }
     }
@@ -107,6 +105,15 @@ class ManyMessages {
       const bool done = direction_ == Direction::encrypt || texts[i].intact;
       messages_.unchecked(first + i).code = done ? PARAES_OK : PARAES_INTEGRITY_ERROR;
       if (!done) note_failure(first + i);
+    }
+  }
+
+  void crypt_batch(std::size_t first, std::size_t count) {
+    try {
+      crypt(first, count);
+    } catch (const InvalidArgument&) {
+      // Which one it was, and the others.
+      for (std::size_t i = first; i < first + count; ++i) crypt_alone(i);
     }
   }
 

@@ -1,5 +1,6 @@
 """paraes.open: the plaintext of encrypted files as file objects."""
 
+import contextlib
 import errno
 import gc
 import gzip
@@ -522,3 +523,30 @@ def test_descriptors_and_threads_are_given_back():
         writer.write(b"x")
         writer.close() if i % 2 else writer.abort()
     assert (len(os.listdir("/proc/self/fd")), threads_of_process()) == before
+
+
+@pytest.mark.parametrize("how", ["wrapper", "stack"])
+def test_an_exception_in_a_block_of_another_object_leaves_nothing(how):
+    """The wrapper closes the writer, and does not say why."""
+    Path("sealed").write_bytes(b"old")
+    with pytest.raises(KeyError):
+        with paraes.open("sealed", "wb", key=KEY) as file:
+            if how == "stack":
+                with contextlib.ExitStack() as stack:
+                    text = stack.enter_context(io.TextIOWrapper(file))
+                    text.write("half of it")
+                    raise KeyError
+            with io.TextIOWrapper(file) as text:
+                text.write("half of it")
+                raise KeyError
+    assert os.listdir() == ["sealed"] and content("sealed") == b"old"
+
+
+def test_a_writer_that_is_closed_in_a_handler_is_complete():
+    file = paraes.open("sealed", "wb", key=KEY)
+    try:
+        raise KeyError
+    except KeyError:
+        file.write(b"all of it")
+        file.close()
+    assert paraes.unseal(content("sealed"), key=KEY) == b"all of it"
