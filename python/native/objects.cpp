@@ -30,6 +30,11 @@ class OpenSegments {
   [[nodiscard]] std::uint64_t plain_bytes(AnyInt sealed) const {
     return message_.layout().extent_of(size_of(sealed, "sealed_bytes")).plain_bytes;
   }
+  // Where the segment that has the byte `offset` of the plaintext ends, if it is a full one.
+  [[nodiscard]] std::uint64_t segment_end(AnyInt offset) const {
+    const SegmentLayout& layout = message_.layout();
+    return layout.plain_offset(layout.segment_at(size_of(offset, "offset")) + 1);
+  }
   [[nodiscard]] nb::tuple sealed_range(AnyInt begin, AnyInt end, AnyInt sealed_bytes) const {
     const Range range = range_of(begin, end, sealed_bytes);
     return nb::make_tuple(range.sealed_begin, range.sealed_end);
@@ -236,6 +241,7 @@ void bind_objects(nb::module_& m) {
   nb::class_<OpenSegments>(m, "OpenSegments", "The segments of a message, for ranges of it.")
       .def("header", &OpenSegments::header)
       .def("plain_bytes", &OpenSegments::plain_bytes, nb::arg("sealed_bytes"))
+      .def("segment_end", &OpenSegments::segment_end, nb::arg("offset"))
       .def("sealed_range", &OpenSegments::sealed_range, nb::arg("begin"), nb::arg("end"),
            nb::arg("sealed_bytes"),
            nb::sig("def sealed_range(self, begin: int, end: int, sealed_bytes: int) "

@@ -253,21 +253,25 @@ class _Turns:
 
 
 _EXIT_BY_EXCEPTION = dis.opmap["WITH_EXCEPT_START"]
+# Packages whose objects close a file at the end of a `with` block, in functions of their own.
+_CLOSERS = frozenset({"codecs", "contextlib", "dask", "fsspec", "pandas", "paraes", "xarray"})
 
 
-def _leaves_by_exception(known: BaseException | None) -> bool:
-    """Whether a `with` block is being left by another exception than `known`.
+def _leaves_by_exception() -> bool:
+    """Whether a `with` block is being left by an exception, and therefore the caller is closed.
 
     io.TextIOWrapper, fsspec.open() and pandas close their files then, and say nothing of the
-    exception: what is half written would look complete.
+    exception: what is half written would look complete. A file that other code closes, in a handler
+    or in an __exit__() of its own, is closed on purpose.
     """
-    error = sys.exc_info()[1]
-    if error is None or error is known:
+    if sys.exc_info()[1] is None:
         return False
-    frame = sys._getframe(1)
+    frame = sys._getframe(2)
     while frame is not None:
         if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _EXIT_BY_EXCEPTION:
             return True
+        if str(frame.f_globals.get("__name__")).split(".")[0] not in _CLOSERS:
+            return False
         frame = cast(Any, frame.f_back)
     return False
 
@@ -440,9 +444,9 @@ class EncryptedWriter(_PlaintextFile):
     """Encrypts what is written to it. open() makes it.
 
     close() ends the message, and a file appears under its name. abort(), an exception in a `with`
-    block, also in one of an object that closes this one, and deletion without close() leave
-    nothing, and an existing file as it was. What was written to a file object stays there, as a
-    message that cannot be decrypted to its end.
+    block, and deletion without close() leave nothing, and an existing file as it was. The block may
+    also be that of io.TextIOWrapper, or of another object that closes this one. What was written to
+    a file object stays there, as a message that cannot be decrypted to its end.
 
     It belongs to the process that made it: in a child of os.fork(), write and close raise
     WrongProcess, and everything else leaves the file to the parent.
@@ -451,7 +455,6 @@ class EncryptedWriter(_PlaintextFile):
     def __init__(self, file: Any, native: _native.PlainWriter, mode: str) -> None:
         super().__init__(file, mode)
         self._native = native
-        self._known_error = sys.exc_info()[1]
 
     def writable(self) -> bool:
         self._check()
@@ -477,7 +480,7 @@ class EncryptedWriter(_PlaintextFile):
         """End the message and commit the file. If that fails, nothing is left."""
         if self.closed:
             return
-        if _leaves_by_exception(self._known_error):
+        if _leaves_by_exception():
             self.abort()
             return
         try:
@@ -505,4 +508,8 @@ class EncryptedWriter(_PlaintextFile):
         if native.is_pending():
             warnings.warn(f"{self!r} was not closed: nothing was written", ResourceWarning,
                           stacklevel=2, source=self)
+        self._drop()
+
+    def _drop(self) -> None:
+        """Abort, in any thread: Python deletes objects where it likes."""
         self.abort()

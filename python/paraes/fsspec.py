@@ -7,6 +7,7 @@ docs/how-to/data-tools.md has examples with pandas, pyarrow, polars and others.
 
 from __future__ import annotations
 
+import atexit
 import collections
 import errno
 import functools
@@ -14,13 +15,15 @@ import hashlib
 import io
 import os
 import secrets
-import threading
-from collections.abc import Iterable, Sequence
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from paraes import _native
-from paraes.exceptions import FileError, IntegrityError, InvalidArgument, _file_error
+from paraes._recent import Recent
+from paraes.exceptions import IntegrityError, InvalidArgument, _file_error
 from paraes.files import DecryptedReader, EncryptedWriter, _leaves_by_exception
 
 try:
@@ -34,6 +37,7 @@ except ImportError as _error:
 
 from fsspec.caching import BaseCache, register_cache
 from fsspec.compression import compr
+from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 from fsspec.utils import infer_compression, isfilelike, stringify_path
@@ -49,6 +53,8 @@ _OPENS = ("key", "key_file", "passphrase", "identity")
 _SEALS = ("key", "key_file", "passphrase", "recipients", "recipients_file")
 _OPTIONS_OF_BOTH = ("context", "format", "segment_size", "tink_hash", "threads", "device", "kernel")
 _OPTIONS_TO_OPEN = (*_OPENS, *_OPTIONS_OF_BOTH, "max_scrypt_log2n")
+_OPTIONS_OF_FSSPEC = ("asynchronous", "listings_expiry_time", "loop", "max_paths",
+                      "use_listings_cache")
 _OPTIONS_TO_SEAL = (*_SEALS, *_OPTIONS_OF_BOTH, "key_bits", "scrypt_log2n")
 
 # Uploads of these appear when they are complete, and can be given up.
@@ -100,12 +106,13 @@ class _Message:
     """An object whose header and end have been authenticated."""
 
     def __init__(self, path: str, version: str, sealed_size: int,
-                 segments: _native.OpenSegments) -> None:
+                 segments: _native.OpenSegments, options: dict[str, Any]) -> None:
         self.path = path
         self.version = version
         self.sealed_size = sealed_size
         self.segments = segments
         self.size = segments.plain_bytes(sealed_size)
+        self.options = options  # of the file system below, such as a version
 
 
 class _Wanted:
@@ -113,9 +120,11 @@ class _Wanted:
 
     def __init__(self, message: _Message, begin: int, end: int) -> None:
         self.message = message
-        step = max(-(-(end - begin) // (_PIECES * _PIECE)) * _PIECE, _PIECE)
-        bounds = [begin, *range((begin // step + 1) * step, end, step), end]
-        self.pieces = list(zip(bounds, bounds[1:], strict=False))
+        step = max((end - begin) // _PIECES, _PIECE)
+        bounds = [begin]
+        while bounds[-1] < end:  # whole segments, so that none is fetched twice
+            bounds.append(min(message.segments.segment_end(bounds[-1] + step - 1), end))
+        self.pieces = list(zip(bounds, bounds[1:], strict=False)) or [(begin, end)]
         self.sealed = [message.segments.sealed_range(*piece, message.sealed_size)
                        for piece in self.pieces]
 
@@ -135,6 +144,8 @@ class ReadAhead(BaseCache):  # type: ignore[misc]
     """
 
     name: ClassVar[str] = "paraes"
+    # The end of the segment of a byte: a segment is fetched as a whole.
+    segment_end: Callable[[int], int] = staticmethod(lambda offset: offset + 1)
 
     def __init__(self, blocksize: int, fetcher: Any, size: int) -> None:
         super().__init__(blocksize, fetcher, size)
@@ -181,7 +192,9 @@ class ReadAhead(BaseCache):  # type: ignore[misc]
         self.miss_count += 1
         self._ahead = min(max(2 * self._ahead, _PIECE), self.blocksize) if in_order else 0
         self._data = b""
-        stop = min(max(end, start + self._ahead), self.size)
+        stop = min(self.segment_end(max(end, start + self._ahead) - 1), self.size)
+        if not in_order:
+            stop = end
         self._data = self.fetcher(start, stop)
         self._begin = start
         self.total_requested_bytes += stop - start
@@ -191,7 +204,7 @@ class ReadAhead(BaseCache):  # type: ignore[misc]
         if self._next is not None or begin >= self.size or self._ahead == 0:
             return
         self._ahead = min(2 * self._ahead, self.blocksize)
-        end = min(begin + self._ahead, self.size)
+        end = min(self.segment_end(begin + self._ahead - 1), self.size)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "paraes-read-ahead")
         self._next = (begin, end, self._thread.submit(self.fetcher, begin, end))
@@ -226,6 +239,8 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
         # The native reader reads ahead.
         super().__init__(fs, path, "rb",
                          cache_type=cache_type or ("none" if is_local else "paraes"), **options)
+        if isinstance(self.cache, ReadAhead) and isinstance(source, _Message):
+            self.cache.segment_end = source.segments.segment_end
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         end = min(end, self.size)  # some caches ask for whole blocks
@@ -293,24 +308,27 @@ class _Upload(io.RawIOBase):
         # Elsewhere, an object has its name from the beginning, or as soon as it is closed.
         self._commits = not _COMMITS.isdisjoint(_protocols(fs))
         self._exclusive = "x" in mode and not self._commits
-        if self._exclusive and fs.exists(path):
-            raise _file_error(errno.EEXIST, "it exists", path)
-        self._name = path if self._commits else f"{path}.{secrets.token_hex(8)}.partial"
-        if self._commits:
+        self._name = path
+        if not self._commits:
+            if fs.isdir(path):
+                raise _file_error(errno.EISDIR, "", path)
+            self._check_exclusive()
+            self._name = f"{path}.{secrets.token_hex(8)}.partial"
+        else:
             options = {**options, "autocommit": False}
         self._file = fs.open(self._name, mode if self._commits else "wb", **options)
         self._thread = ThreadPoolExecutor(1, "paraes-upload")
+        _uploads.add(self)
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any, /) -> int:
-        size = len(data)
         # The writer of messages makes new bytes for every call.
         self._waiting.append(self._thread.submit(self._write_all, data))
         while len(self._waiting) > self._MOST_WAITING:
             self._waiting.popleft().result()
-        return size
+        return len(data)
 
     def _write_all(self, data: Any) -> None:
         rest = memoryview(data)
@@ -322,32 +340,53 @@ class _Upload(io.RawIOBase):
         """Upload the rest, without giving the object its name."""
         while self._waiting:
             self._waiting.popleft().result()
-        self._thread.shutdown()
-        self._file.close()
+        self._thread.submit(self._file.close).result()
 
     def commit(self) -> None:
         self._ended = True
-        if self._commits:
-            self._file.commit()
-        else:
-            try:
-                if self._exclusive and self._fs.exists(self._path):
-                    raise _file_error(errno.EEXIST, "it exists by now", self._path)
-                self._fs.mv(self._name, self._path)
-            except BaseException:
-                self._remove()
-                raise
+        try:
+            self._thread.submit(self._commit).result()
+        finally:
+            self._thread.shutdown(wait=False)
         self._fs.invalidate_cache(self._path)
         self._fs.invalidate_cache(self._fs._parent(self._path))
 
-    def discard(self) -> None:
+    def _commit(self) -> None:
+        try:
+            if self._commits:
+                self._file.commit()
+            else:
+                self._check_exclusive()
+                _move(self._fs, self._name, self._path)
+        except BaseException:
+            _warn_if_it_fails(self._path, self._discard)
+            raise
+
+    def _check_exclusive(self) -> None:
+        if self._exclusive and self._fs.exists(self._path):
+            raise _file_error(errno.EEXIST, "", self._path)
+
+    def discard(self, *, wait: bool) -> None:
         """Leave nothing, and do nothing in a child of the process that uploads."""
         if self._ended or self._process != os.getpid():
             return
         self._ended = True
         for part in self._waiting:
             part.cancel()
-        self._thread.shutdown()
+        # Python may delete an object in any thread, also in the one that does the transfers: who
+        # waits there for a transfer waits for ever.
+        done = self._thread.submit(self._discard)
+        self._thread.shutdown(wait=False)
+        if wait:
+            done.result()
+
+    def discard_at_exit(self) -> None:
+        """The same, when the threads have ended."""
+        if not self._ended and self._process == os.getpid():
+            self._ended = True
+            self._discard()
+
+    def _discard(self) -> None:
         if self._commits:
             self._file.discard()
             self._file.closed = True  # so that its deletion does not upload the rest
@@ -355,13 +394,40 @@ class _Upload(io.RawIOBase):
         try:
             self._file.close()
         finally:
-            self._remove()
+            try:
+                self._fs.rm_file(self._name)
+            except FileNotFoundError:
+                pass
 
-    def _remove(self) -> None:
-        try:
-            self._fs.rm_file(self._name)
-        except FileNotFoundError:
-            pass
+
+# Uploads that nobody has ended when the process does.
+_uploads: weakref.WeakSet[_Upload] = weakref.WeakSet()
+
+
+@atexit.register
+def _discard_uploads() -> None:
+    for upload in list(_uploads):
+        _warn_if_it_fails(upload._path, upload.discard_at_exit)
+
+
+def _move(fs: AbstractFileSystem, name: str, path: str) -> None:
+    """Move one object, whatever its name: some mv() take it for a pattern."""
+    below = fs
+    while isinstance(below, DirFileSystem):
+        below = below.fs
+    if type(below).mv is not AbstractFileSystem.mv:
+        fs.mv(name, path)
+        return
+    fs.cp_file(name, path)
+    _warn_if_it_fails(path, lambda: fs.rm_file(name))
+
+
+def _warn_if_it_fails(path: str, work: Callable[[], object]) -> None:
+    """Call what cleans up: its error is not the caller's."""
+    try:
+        work()
+    except Exception as error:
+        warnings.warn(f"{path}: something may be left of it: {error}", RuntimeWarning, stacklevel=2)
 
 
 class _Writer(EncryptedWriter):
@@ -375,25 +441,34 @@ class _Writer(EncryptedWriter):
         self.autocommit = autocommit
         self._upload = upload
         self._written = written
+        self._discarded = False
 
     def close(self) -> None:
         if self.closed:
             return
-        if _leaves_by_exception(self._known_error):
+        if _leaves_by_exception():
             self.abort()
             return
         try:
-            if self._upload is not None:
-                self._native.finish()
-                self._upload.finish()
+            self._end()
             if self.autocommit:
                 self.commit()
         except BaseException:
-            self.abort()
+            _warn_if_it_fails(self.path, self.abort)
             raise
         io.BufferedIOBase.close(self)
 
+    def _end(self) -> None:
+        if self._upload is not None:
+            self._native.finish()
+            self._upload.finish()
+
     def commit(self) -> None:
+        """Give the object its name: close() does, but not in a transaction."""
+        if self._discarded:
+            return
+        if not self.closed and not self.autocommit:
+            self.close()
         if self._upload is None:
             self._native.finish()
         else:
@@ -401,13 +476,25 @@ class _Writer(EncryptedWriter):
         self._written()
 
     def discard(self) -> None:
+        self._give_up(wait=True)
+
+    def _give_up(self, *, wait: bool) -> None:
+        self._discarded = True
         self._native.abort()
         if self._upload is not None:
-            self._upload.discard()
+            self._upload.discard(wait=wait)
 
     def abort(self) -> None:
-        self.discard()
-        io.BufferedIOBase.close(self)
+        try:
+            self._give_up(wait=True)
+        finally:
+            io.BufferedIOBase.close(self)
+
+    def _drop(self) -> None:
+        try:
+            self._give_up(wait=False)
+        finally:
+            io.BufferedIOBase.close(self)
 
 
 class _Compressed(io.BufferedIOBase):
@@ -435,7 +522,7 @@ class _Compressed(io.BufferedIOBase):
     def close(self) -> None:
         if self.closed:
             return
-        if _leaves_by_exception(self._file._known_error):
+        if _leaves_by_exception():
             self.abort()
             return
         try:
@@ -471,8 +558,28 @@ def _protocols(fs: AbstractFileSystem) -> Sequence[str]:
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
 
-def _changed(path: str) -> FileError:
-    return _file_error(errno.ESTALE, f"{path}: it changed while it was read; open it again", path)
+class _InOrder(DecryptedReader):
+    """An object whose size nobody says, as of some web servers."""
+
+    def __init__(self, file: Any, secret: _native.Secret) -> None:
+        self._below = file
+        try:
+            super().__init__(file, secret.open_reader(file))
+        except BaseException:
+            file.close()
+            raise
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._below.close()
+
+
+def _may_be_replaced(error: object) -> bool:
+    """Whether an error may come from an object that is another one by now: it does not
+    authenticate, is shorter, or the range that is asked for is not in it."""
+    return isinstance(error, IntegrityError | OSError) and not isinstance(
+        error, FileNotFoundError | PermissionError | IsADirectoryError)
 
 
 class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
@@ -486,11 +593,16 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
 
     protocol: ClassVar[str] = "paraes"
     root_marker = ""
+    _strip_tokenize_options = ("fo",)  # one object for all URLs
 
     def __init__(self, fs: AbstractFileSystem | None = None, fo: str | None = None,
                  target_protocol: str | None = None, target_options: dict[str, Any] | None = None,
                  **options: Any) -> None:
-        super().__init__()
+        general = {name: options.pop(name) for name in _OPTIONS_OF_FSSPEC if name in options}
+        super().__init__(**general)
+        if general.get("asynchronous"):
+            raise InvalidArgument("asynchronous: this file system has no asynchronous calls; for "
+                                  "zarr, take paraes.zarr.EncryptedStore")
         self._has_secret_options = any(options.get(name) is not None for name in _IN_MEMORY)
         try:
             self._secret = _Secret(options)
@@ -507,9 +619,8 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         self.fs = fs
         self._is_local = type(fs) is LocalFileSystem
         self._strip_protocol = self._path  # type: ignore[method-assign]
-        self._parent = fs._parent
-        self._known: collections.OrderedDict[str, _Message] = collections.OrderedDict()
-        self._known_lock = threading.Lock()
+        self._parent = lambda path: fs._parent(self._path(path))
+        self._known: Recent[str, _Message] = Recent(256)
 
     # ---- What fsspec keeps of an instance, without the secrets
 
@@ -640,9 +751,16 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
             return found
         return dict(zip(found, self._with_plain_sizes(list(found.values())), strict=True))
 
+    def du(self, path: str, total: bool = True, maxdepth: int | None = None,
+           withdirs: bool = False, **kwargs: Any) -> Any:
+        """The bytes of plaintext. What is no message has none."""
+        found = self.find(path, maxdepth=maxdepth, withdirs=withdirs, detail=True, **kwargs)
+        sizes = {name: info["size"] or 0 for name, info in found.items()}
+        return sum(sizes.values()) if total else sizes
+
     def _with_plain_sizes(self, infos: list[dict[str, Any]]) -> list[dict[str, Any]]:
         infos = [dict(info) for info in infos]
-        files = [info for info in infos if info.get("type") == "file"]
+        files = [info for info in infos if info.get("type") != "directory"]
         secret = self._secret.opens or self._secret.to_seal()
         starts: list[Any] = [None] * len(files)
         if secret.header_varies and files:
@@ -660,123 +778,137 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
 
     # ---- Reading
 
-    def _open_messages(self, paths: list[str]) -> list[_Message | Exception]:
-        """Authenticate the headers and the ends of objects."""
-        secret = self._secret.to_open()
-        made: list[_Message | Exception | None] = []
-        wanted: list[tuple[int, dict[str, Any], int]] = []
-        for at, (path, info) in enumerate(zip(paths, self._infos(paths), strict=True)):
-            made.append(None)
-            if isinstance(info, Exception):
-                made[at] = info
-            elif info["type"] == "directory":
-                made[at] = _file_error(errno.EISDIR, "", path)
-            elif info.get("size") is None:
-                made[at] = _file_error(errno.ESPIPE, f"{path}: its size is not known, so that it "
-                                       "can be read in order only", path)
-            else:
-                start_size = _START if secret.header_varies else secret.header_bytes()
-                wanted.append((at, info, min(start_size, info["size"])))
-        ranges = []
-        for at, info, start_size in wanted:
-            size = info["size"]
-            ranges += [(paths[at], 0, start_size), (paths[at], max(size - _TAIL, 0), size)]
-        fetched = self._fetch(ranges)
-        for number, (at, info, _) in enumerate(wanted):
-            try:
-                start, tail = fetched[2 * number:2 * number + 2]
-                made[at] = self._message(secret, paths[at], info, start, tail)
-            except Exception as error:
-                made[at] = error
-        return cast("list[_Message | Exception]", made)
-
-    def _message(self, secret: _native.Secret, path: str, info: dict[str, Any], start: Any,
-                 tail: Any) -> _Message:
-        for part in (start, tail):
-            if isinstance(part, Exception):
-                raise part
-        size = info["size"]
-        if secret.header_varies and len(start) >= 32:
-            needed = secret.header_bytes(start)
-            if len(start) < needed <= size:
-                start = self._fetch_one(path, 0, needed)
-        message = _Message(path, _version(info), size, secret.segments(start))
-        ends = (message.size, message.size, size)
-        begin, end = message.segments.sealed_range(*ends)
-        if end - begin > len(tail):
-            tail = self._fetch_one(path, begin, end)
-        last = tail[len(tail) - (end - begin):]
-        self._checked(message, lambda: message.segments.open(*ends, last))
-        return message
-
-    def _infos(self, paths: list[str]) -> list[Any]:
+    def _infos(self, paths: list[str], options: dict[str, Any]) -> list[Any]:
         """What the file system below says of objects, or its exceptions; at once if it can."""
         if self.fs.async_impl and len(paths) > 1:
-            return list(fsspec.asyn.sync(self.fs.loop, fsspec.asyn._run_coros_in_chunks,
-                                         [self.fs._info(path) for path in paths],
-                                         return_exceptions=True))
-        infos: list[Any] = []
+            infos = fsspec.asyn.sync(self.fs.loop, fsspec.asyn._run_coros_in_chunks,
+                                     [self.fs._info(path, **options) for path in paths],
+                                     return_exceptions=True)
+            # Some are asynchronous only where the file system below them is.
+            if not any(isinstance(info, AttributeError | NotImplementedError) for info in infos):
+                return list(infos)
+        infos = []
         for path in paths:
             try:
-                infos.append(self.fs.info(path))
+                infos.append(self.fs.info(path, **options))
             except Exception as error:
                 infos.append(error)
         return infos
 
-    def _fetch(self, ranges: list[tuple[str, int, int]]) -> list[Any]:
+    def _fetch(self, ranges: list[tuple[str, int, int]], options: dict[str, Any]) -> list[Any]:
         """The bytes of ranges of objects, or exceptions."""
         if not ranges:
             return []
         paths, starts, ends = (list(column) for column in zip(*ranges, strict=True))
-        fetched = self.fs.cat_ranges(paths, starts, ends, on_error="return")
+        fetched = list(self.fs.cat_ranges(paths, starts, ends, on_error="return", **options))
         for at, (path, begin, end) in enumerate(ranges):
             if not isinstance(fetched[at], BaseException) and len(fetched[at]) != end - begin:
                 fetched[at] = _file_error(
                     errno.EIO, f"{path}: the bytes {begin} to {end} were asked for, and "
                     f"{len(fetched[at])} came: it became shorter, or the transfer was cut", path)
-        return list(fetched)
+        return fetched
 
-    def _fetch_one(self, path: str, begin: int, end: int) -> bytes:
-        data = self._fetch([(path, begin, end)])[0]
-        if isinstance(data, Exception):
+    def _fetch_one(self, path: str, begin: int, end: int, options: dict[str, Any]) -> bytes:
+        data = self._fetch([(path, begin, end)], options)[0]
+        if isinstance(data, BaseException):
             raise data
         return cast(bytes, data)
 
-    def _checked(self, message: _Message, work: Any) -> Any:
-        """Call `work`, and say whether it failed because the object is another one by now."""
-        try:
-            return work()
-        except (IntegrityError, OSError) as error:
-            if isinstance(error, OSError) and error.errno != errno.EIO:
-                raise
-            self.fs.invalidate_cache(self.fs._parent(message.path))
-            self.fs.invalidate_cache(message.path)
-            try:
-                version = _version(self.fs.info(message.path))
-            except OSError:
-                version = ""
-            if version != message.version:
-                raise _changed(message.path) from error
-            raise
+    def _open_messages(self, paths: list[str], options: dict[str, Any]) -> list[Any]:
+        """Messages whose headers and ends have been authenticated, or exceptions."""
+        infos = self._infos(paths, options)
+        made = self._authenticated(paths, infos, options)
+        # The file system below may have kept the size of an object that is another one by now.
+        failed = [at for at, found in enumerate(made) if _may_be_replaced(found)]
+        if failed:
+            for at in failed:
+                self._invalidate_below(paths[at])
+            new = self._infos([paths[at] for at in failed], options)
+            again = [(at, info) for at, info in zip(failed, new, strict=True)
+                     if isinstance(infos[at], Exception) or isinstance(info, Exception)
+                     or _version(info) != _version(infos[at])]
+            found = self._authenticated([paths[at] for at, _ in again],
+                                        [info for _, info in again], options)
+            for (at, _), message in zip(again, found, strict=True):
+                made[at] = message
+        return made
+
+    def _authenticated(self, paths: list[str], infos: list[Any],
+                       options: dict[str, Any]) -> list[Any]:
+        secret = self._secret.to_open()
+        start_size = _START if secret.header_varies else secret.header_bytes()
+        made: list[Any] = []
+        ranges: list[tuple[str, int, int]] = []
+        for path, info in zip(paths, infos, strict=True):
+            if isinstance(info, Exception):
+                made.append(info)
+            elif info["type"] == "directory":
+                made.append(_file_error(errno.EISDIR, "", path))
+            elif info.get("size") is None:
+                made.append(_file_error(errno.ESPIPE, f"{path}: its size is not known, so that it "
+                                        "can be read in order only", path))
+            else:
+                made.append(None)
+                size = info["size"]
+                ranges += [(path, 0, min(start_size, size)), (path, max(size - _TAIL, 0), size)]
+        fetched = iter(self._fetch(ranges, options))
+        for at, (path, info) in enumerate(zip(paths, infos, strict=True)):
+            if made[at] is None:
+                parts = (next(fetched), next(fetched))
+                try:
+                    made[at] = self._message(path, info, *parts, options)
+                except Exception as error:
+                    made[at] = error
+        return made
+
+    def _message(self, path: str, info: dict[str, Any], start: Any, tail: Any,
+                 options: dict[str, Any]) -> _Message:
+        for part in (start, tail):
+            if isinstance(part, BaseException):
+                raise part
+        secret = self._secret.to_open()
+        size = info["size"]
+        if secret.header_varies and len(start) >= 32:
+            needed = secret.header_bytes(start)
+            if len(start) < needed <= size:
+                start = self._fetch_one(path, 0, needed, options)
+        message = _Message(path, _version(info), size, secret.segments(start), options)
+        ends = (message.size, message.size, size)
+        begin, end = message.segments.sealed_range(*ends)
+        if end - begin > len(tail):
+            tail = self._fetch_one(path, begin, end, options)
+        message.segments.open(*ends, tail[len(tail) - (end - begin):])
+        return message
+
+    def _invalidate_below(self, path: str) -> None:
+        self.fs.invalidate_cache(self.fs._parent(path))
+        self.fs.invalidate_cache(path)
 
     def _read(self, message: _Message, begin: int, end: int) -> bytes:
         wanted = _Wanted(message, begin, end)
-        ranges = [(message.path, *sealed) for sealed in wanted.sealed]
-        return cast(bytes, self._checked(message, lambda: wanted.plain(self._fetch(ranges))))
+        try:
+            return wanted.plain(self._fetch([(message.path, *sealed) for sealed in wanted.sealed],
+                                            message.options))
+        except Exception as error:
+            if _may_be_replaced(error) and self._is_replaced(message):
+                raise _file_error(errno.ESTALE, f"{message.path}: it changed while it was read; "
+                                  "open it again", message.path) from error
+            raise
 
-    def _remember(self, message: _Message) -> None:
-        with self._known_lock:
-            self._known[message.path] = message
-            self._known.move_to_end(message.path)
-            while len(self._known) > 256:
-                self._known.popitem(last=False)
+    def _is_replaced(self, message: _Message) -> bool:
+        self._invalidate_below(message.path)
+        try:
+            return _version(self.fs.info(message.path, **message.options)) != message.version
+        except FileNotFoundError:
+            return True
+        except Exception:
+            return False  # nobody knows
 
     def _forget(self, path: str | None) -> None:
-        with self._known_lock:
-            if path is None:
-                self._known.clear()
-            else:
-                self._known.pop(path, None)
+        if path is None:
+            self._known.clear()
+        else:
+            self._known.drop(path)
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None,
                  **kwargs: Any) -> bytes:
@@ -784,7 +916,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         path = self._path(path)
         if start is None and end is None:
             return self._secret.to_open().unseal(self.fs.cat_file(path, **kwargs))
-        return cast(bytes, self.cat_ranges([path], [start], [end], on_error="raise")[0])
+        return cast(bytes, self.cat_ranges([path], [start], [end], on_error="raise", **kwargs)[0])
 
     def cat_ranges(self, paths: list[str], starts: Any, ends: Any, max_gap: int | None = None,
                    on_error: str = "return", **kwargs: Any) -> list[Any]:
@@ -799,15 +931,15 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         if len(starts) != count or len(ends) != count:
             raise ValueError("paths, starts and ends: they have different lengths")
         paths = [self._path(path) for path in paths]
-        # A message that is known may have been replaced, and then nothing of it authenticates.
-        out = self._plain_ranges(paths, starts, ends, known=True)
-        stale = [at for at, part in enumerate(out)
-                 if isinstance(part, IntegrityError | FileError) and paths[at] in self._known]
+        known: dict[str, Any] = {}
+        if not kwargs:
+            known = {path: self._known.get(path) for path in paths}
+        out = self._plain_ranges(paths, starts, ends, known, kwargs)
+        # An object may have been replaced since it was opened: then nothing of it authenticates.
+        stale = [at for at, part in enumerate(out) if _may_be_replaced(part)]
         if stale:
-            for at in stale:
-                self._forget(paths[at])
             again = self._plain_ranges(*([column[at] for at in stale]
-                                         for column in (paths, starts, ends)), known=False)
+                                         for column in (paths, starts, ends)), {}, kwargs)
             for at, part in zip(stale, again, strict=True):
                 out[at] = part
         if on_error != "return":
@@ -816,17 +948,14 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
                     raise part
         return out
 
-    def _plain_ranges(self, paths: list[str], starts: list[Any], ends: list[Any], *,
-                      known: bool) -> list[Any]:
-        messages: dict[str, Any] = {}
-        with self._known_lock:
-            for path in paths:
-                messages[path] = self._known.get(path) if known else None
+    def _plain_ranges(self, paths: list[str], starts: list[Any], ends: list[Any],
+                      known: dict[str, Any], options: dict[str, Any]) -> list[Any]:
+        messages = dict.fromkeys(paths) | known
         missing = [path for path, message in messages.items() if message is None]
-        for path, message in zip(missing, self._open_messages(missing), strict=True):
+        for path, message in zip(missing, self._open_messages(missing, options), strict=True):
             messages[path] = message
-            if isinstance(message, _Message):
-                self._remember(message)
+            if isinstance(message, _Message) and not options:
+                self._known.put(path, message)
         ranges: list[tuple[str, int, int]] = []
         parts: list[Any] = []
         for path, start, end in zip(paths, starts, ends, strict=True):
@@ -836,7 +965,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
                 part = _Wanted(part, begin, max(begin, stop))
                 ranges += [(path, *sealed) for sealed in part.sealed]
             parts.append(part)
-        fetched = iter(self._fetch(ranges))
+        fetched = iter(self._fetch(ranges, options))
         out: list[Any] = []
         for part in parts:
             if isinstance(part, _Wanted):
@@ -855,10 +984,12 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         if len(paths) == 1 and not isinstance(path, list) and paths[0] == self._path(path):
             return self.cat_file(paths[0], **kwargs)
         paths = [one for one in paths if not (recursive and self.isdir(one))]
-        sealed = self.fs.cat(paths, on_error="return", **kwargs) if paths else {}
+        fetched = []
+        if paths:
+            fetched = self.fs.cat_ranges(paths, None, None, on_error="return", **kwargs)
         secret = self._secret.to_open()
         out: dict[str, Any] = {}
-        for name, data in sealed.items():
+        for name, data in zip(paths, fetched, strict=True):
             try:
                 if isinstance(data, BaseException):
                     raise data
@@ -899,6 +1030,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
                       cache_options: dict[str, Any] | None, kwargs: dict[str, Any]) -> Any:
         secret = self._secret.to_open()
         kwargs.pop("size", None)  # of a file that was pickled: the present one is authenticated
+        cache_type = kwargs.pop("cache_type", None)
         source: Any
         if self._is_local:
             native = secret.open_reader(path)
@@ -906,14 +1038,13 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
                 return DecryptedReader(path, native)
             source = native
         else:
-            info = self.fs.info(path)
+            info = self.fs.info(path, **kwargs)
             if info["type"] != "directory" and info.get("size") is None:
-                file = self.fs.open(path, "rb")  # of a web server that does not say it
-                return DecryptedReader(file, secret.open_reader(file))
-            source = self._open_messages([path])[0]
+                return _InOrder(self.fs.open(path, "rb", **kwargs), secret)
+            source = self._open_messages([path], kwargs)[0]
             if isinstance(source, Exception):
                 raise source
-        return EncryptedFile(self, path, source, block_size=block_size,
+        return EncryptedFile(self, path, source, block_size=block_size, cache_type=cache_type,
                              cache_options=cache_options, **kwargs)
 
     def open(self, path: str, mode: str = "rb", block_size: int | None = None,

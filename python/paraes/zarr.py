@@ -7,13 +7,13 @@ own, whose context is its name. docs/how-to/data-tools.md has examples with xarr
 from __future__ import annotations
 
 import asyncio
-import collections
 import hashlib
 import json
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from paraes import _native
+from paraes._recent import Recent
 from paraes.exceptions import IntegrityError, InvalidArgument, InvalidTag, WrongKey
 
 _python = sys.version_info[:2]
@@ -43,7 +43,6 @@ __all__ = ["EncryptedStore", "copy_store"]
 _T = TypeVar("_T")
 
 _LIST = ".paraes-sealed"  # the key of the authenticated list
-_LIST_CONTEXT = b"//sealed"  # that of no key
 _WHOLE = 1 << 16  # smaller values are read as a whole, whatever range is wanted
 _INLINE = 1 << 14  # bytes that are not worth a thread
 
@@ -91,12 +90,13 @@ class EncryptedStore(Store):
         self._store = store
         self._options = {"key_file": key_file, "threads": threads, "kernel": kernel}
         options: dict[str, Any] = {"key": key, **self._options}
-        self._opens, self._seals = _secrets(options)
         self._has_key = key is not None
+        del key  # tracebacks show no secrets
+        self._opens, self._seals = _secrets(options)
         self._name = name
         self._demanded = sealed
         self._sealed: dict[str, list[Any]] | None = None
-        self._known: collections.OrderedDict[str, _Known] = collections.OrderedDict()
+        self._known: Recent[str, _Known] = Recent(256)
 
     # ---- The store as an object
 
@@ -131,14 +131,17 @@ class EncryptedStore(Store):
         made._store = self._store.with_read_only(read_only)
         made._read_only = read_only
         made._is_open = False
-        made._known = collections.OrderedDict()
+        made._known = Recent(256)
         return made
 
     async def _open(self) -> None:
+        if self._is_open:
+            raise ValueError("store is already open")
         await self._store._ensure_open()
         if self._demanded and self._sealed is None:
             self._sealed = await self._read_list(self._demanded)
-        await super()._open()
+        if not self._is_open:  # another task may have opened it meanwhile
+            await super()._open()
 
     def close(self) -> None:
         super().close()
@@ -150,6 +153,9 @@ class EncryptedStore(Store):
     def _context(self, key: str) -> bytes:
         if key == _LIST or key.startswith(_LIST + "/"):
             raise InvalidArgument(f"{key}: the name is that of the list which seal() writes")
+        return self._context_of(key)
+
+    def _context_of(self, key: str) -> bytes:
         context = (f"{self._name}//{key}" if self._name else key).encode()
         if len(context) <= 512:
             return context
@@ -230,7 +236,7 @@ class EncryptedStore(Store):
                 return await self._range_of(key, known, wanted)
             except (InvalidTag, FileNotFoundError):
                 # The value may be a new one, with another header.
-                self._known.pop(key, None)
+                self._known.drop(key)
         try:
             sealed_size = await self._store.getsize(key)
         except FileNotFoundError:
@@ -241,9 +247,7 @@ class EncryptedStore(Store):
         known = await self._authenticated(key, sealed_size)
         if known is None:
             return None
-        self._known[key] = known
-        while len(self._known) > 256:
-            self._known.popitem(last=False)
+        self._known.put(key, known)
         return await self._range_of(key, known, wanted)
 
     async def _authenticated(self, key: str, sealed_size: int) -> _Known | None:
@@ -335,7 +339,7 @@ class EncryptedStore(Store):
         await self._ensure_open()
         context = self._context(key)
         data: Any = value.as_numpy_array()
-        self._known.pop(key, None)
+        self._known.drop(key)
         sync_set = getattr(self._store, "set_sync", None)
         if method == "set" and sync_set is not None:
             await asyncio.to_thread(
@@ -343,12 +347,12 @@ class EncryptedStore(Store):
         else:
             sealed = await _in_thread(len(data), self._seals.seal, data, context)
             await getattr(self._store, method)(key, _buffer(sealed))
-        self._known.pop(key, None)
+        self._known.drop(key)
 
     async def delete(self, key: str) -> None:
         self._check_writable()
         await self._ensure_open()
-        self._known.pop(key, None)
+        self._known.drop(key)
         await self._store.delete(key)
 
     async def delete_dir(self, prefix: str) -> None:
@@ -389,24 +393,18 @@ class EncryptedStore(Store):
                 header = bytes(sealed[:self._opens.header_bytes()])
                 values[key] = [_digest(header), len(sealed)]
 
-        await asyncio.gather(*[add(key) async for key in self.list()])
+        await _all(add, [key async for key in self.list()])
         text = json.dumps({"version": 1, "values": dict(sorted(values.items()))})
-        sealed = self._seals.seal(text.encode(), self._list_context())
+        sealed = self._seals.seal(text.encode(), self._context_of(_LIST))
         await self._store.set(_LIST, _buffer(sealed))
         return _digest(sealed[:self._opens.header_bytes()])
-
-    def _list_context(self) -> bytes:
-        name = self._name.encode()
-        if len(name) > 256:
-            name = b"//sha256:" + hashlib.sha256(name).hexdigest().encode()
-        return name + _LIST_CONTEXT
 
     async def _read_list(self, demanded: bool | str) -> dict[str, Any]:
         sealed = await self._raw(_LIST)
         if sealed is None:
             raise IntegrityError("the store is not sealed: it has no list of its values. "
                                  "EncryptedStore.seal() writes one")
-        text = _named(_LIST, lambda: self._opens.unseal(sealed, self._list_context()))
+        text = _named(_LIST, lambda: self._opens.unseal(sealed, self._context_of(_LIST)))
         if isinstance(demanded, str):
             found = _digest(bytes(sealed[:self._opens.header_bytes()]))
             if demanded != found:
@@ -440,8 +438,20 @@ async def _copy_store(source: Store, target: Store) -> int:
     await source._ensure_open()
     await target._ensure_open()
     keys = [key async for key in source.list()]
-    await asyncio.gather(*(copy(key) for key in keys))
+    await _all(copy, keys)
     return len(keys)
+
+
+async def _all(work: Callable[[str], Any], keys: list[str]) -> None:
+    """Work on all keys. The first error ends the work on the others."""
+    tasks = [asyncio.ensure_future(work(key)) for key in keys]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 def _secrets(options: dict[str, Any]) -> tuple[_native.Secret, _native.Secret]:

@@ -1,5 +1,6 @@
 """paraes.fsspec: encrypted files in other file systems, of which some fail."""
 
+import contextlib
 import errno
 import gc
 import gzip
@@ -270,6 +271,9 @@ def test_names_and_sizes(below):
     assert found["1.paes"]["sealed_size"] == OVERHEAD + 17
     inner.rm(f"{root}/a/plain")
     assert fs.du(root) == 90_001
+    inner.pipe_file(f"{root}/a/plain", b"short")
+    assert fs.du(root) == 90_001
+    inner.rm(f"{root}/a/plain")
     assert sorted(fs.glob(f"{root}/a/*0000.paes")) == sorted(
         name for name in fs.ls(f"{root}/a", detail=False) if name.endswith("0000.paes"))
     assert set(fs.cat(f"{root}/a/*.paes").values()) == {BLOCK[:n] for n in (1, 20_000, 70_000)}
@@ -306,6 +310,47 @@ def test_copies_to_and_from_local_files(below, tmp_path):
     assert os.listdir("out") == ["plain"]
 
 
+@pytest.mark.parametrize("name", ["x[1].paes", "x*.paes", "a b#c?.paes", "ü.paes"])
+def test_names_that_look_like_patterns(below, name):
+    inner, root = below
+    fs = encrypted(inner)
+    for path in (f"{root}/{name}", f"{root}/x1.paes"):
+        with fs.open(path, "wb") as file:
+            file.write(name.encode())
+    assert names(inner, root) == sorted([name, "x1.paes"])
+    assert fs.cat(f"{root}/*") == {path: name.encode() for path in fs.find(root)}
+    inner.makedirs(f"{root}/folder")
+    with pytest.raises(IsADirectoryError):
+        fs.open(f"{root}/folder", "wb").close()
+    assert inner.ls(f"{root}/folder") == []
+
+
+def test_many_ranges_of_a_folder_and_through_links(tmp_path):
+    fs = ParaesFileSystem(fs=fsspec.filesystem("dir", path=str(tmp_path), fs=LocalFileSystem()),
+                          key=KEY)
+    fs.pipe({"a": b"one", "b": b"two"})
+    assert fs.cat_ranges(["a", "b"], [0, 1], [2, 3]) == [b"on", b"wo"]
+    os.symlink("a", "link")
+    assert {info["size"] for info in fs.ls("", detail=True)} == {3}
+    local = ParaesFileSystem(fs=LocalFileSystem(), key=KEY)
+    Path("plain").write_bytes(b"content")
+    local.put_file("plain", f"paraes::file://{tmp_path}/new/c")
+    assert local.cat_file(f"{tmp_path}/new/c") == b"content"
+    assert sorted(os.listdir()) == ["a", "b", "link", "new", "plain"]
+
+
+def test_segments_are_fetched_once(faulty):
+    """Tink's segments are large."""
+    fs = encrypted(faulty, key=KEY, format="tink", segment_size=1 << 20)
+    fs.pipe_file("/x", BLOCK)
+    faulty.asked.clear()
+    with fs.open("/x") as file:
+        while file.read(65536):
+            pass
+    fetched = sum(end - start for _, start, end in faulty.asked)
+    assert fetched < len(BLOCK) + (3 << 20)  # and the last one, to authenticate the end
+
+
 # ---- URLs
 
 
@@ -318,6 +363,7 @@ def test_chained_urls(key_file, tmp_path):
         assert isinstance(file, EncryptedFile)
         assert file.read() == BLOCK
     fs, path = fsspec.url_to_fs(url, paraes={"key_file": key_file})
+    assert fsspec.url_to_fs(url + "2", paraes={"key_file": key_file})[0] is fs
     assert (path, fs.unstrip_protocol(path)) == (f"{tmp_path}/x.paes", url)
     assert fs.cat_file(url, 3, 9) == BLOCK[3:9]
     files = fsspec.open_files(f"paraes::file://{tmp_path}/*.paes", paraes={"key_file": key_file})
@@ -396,6 +442,53 @@ def test_what_is_given_up_leaves_nothing(below, how):
     assert names(inner, root) == ["x.paes"]
 
 
+def test_what_own_code_closes_is_complete(below):
+    """Who closes a file in an __exit__() or after a handler wants it."""
+    inner, root = below
+    fs = encrypted(inner)
+
+    @contextlib.contextmanager
+    def recording(path):
+        file = fs.open(path, "wb")
+        try:
+            yield file
+        except KeyError:
+            file.write(b" and more")
+        file.close()
+
+    class Recorder:
+        def __enter__(self):
+            self.file = fs.open(f"{root}/b", "wb")
+            return self.file
+
+        def __exit__(self, *_):
+            self.file.close()
+            return True
+
+    with recording(f"{root}/a") as file:
+        file.write(b"all")
+        raise KeyError
+    with Recorder() as file:
+        file.write(b"all")
+        raise KeyError
+    assert (fs.cat_file(f"{root}/a"), fs.cat_file(f"{root}/b")) == (b"all and more", b"all")
+
+
+def test_a_process_that_ends_leaves_nothing(tmp_path):
+    program = """
+import fsspec
+fs = fsspec.filesystem("paraes", fs=fsspec.filesystem("dir", path="out",
+                       fs=fsspec.filesystem("file")), key=bytes(32))
+file = fs.open("x", "wb")
+file.write(bytes(10_000_000))
+"""
+    Path("out").mkdir()
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert os.listdir("out") == []
+
+
 def test_what_is_closed_beside_an_exception_is_complete(below):
     """In a handler, in a file that an exception has nothing to do with, and within a block."""
     inner, root = below
@@ -453,6 +546,23 @@ def test_exclusive_and_other_modes(below):
         with pytest.raises(InvalidArgument, match="written as a whole"):
             fs.open(f"{root}/x", mode)
     assert fs.cat_file(f"{root}/x") == b"1"
+
+
+def test_transactions_of_files_that_are_open_or_given_up(below):
+    inner, root = below
+    fs = encrypted(inner)
+    fs.pipe_file(f"{root}/open", b"old")
+    with fs.transaction:
+        file = fs.open(f"{root}/open", "wb")
+        file.write(BLOCK[:200_000])
+        with pytest.raises(KeyError):
+            with fs.open(f"{root}/bad", "wb") as bad:
+                bad.write(b"1")
+                raise KeyError
+        with fs.open(f"{root}/good", "wb") as good:
+            good.write(b"2")
+    assert fs.cat_file(f"{root}/open") == BLOCK[:200_000]
+    assert names(inner, root) == ["good", "open"] and file.closed
 
 
 def test_transactions(below):
@@ -594,10 +704,19 @@ def test_objects_of_unknown_size_are_read_in_order(faulty):
         def readinto(self, buffer):
             return self.inner.readinto(buffer)
 
-    web._open = lambda path, mode="rb", **kwargs: Stream()
+    streams = []
+
+    def open_stream(path, mode="rb", **kwargs):
+        streams.append(Stream())
+        return streams[-1]
+
+    web._open = open_stream
     with fs.open("/x") as file:
         assert not file.seekable()
         assert file.read() == BLOCK
+    with pytest.raises(WrongKey):
+        encrypted(web, key=bytes(32)).open("/x")
+    assert len(streams) == 2 and all(stream.closed for stream in streams)
     assert isinstance(fs.cat_ranges(["/x"], [0], [1])[0], FileError)
 
 
@@ -616,6 +735,9 @@ def test_bad_options():
         ParaesFileSystem(key=KEY)
     with pytest.raises(FileNotFoundError):
         ParaesFileSystem(fs=memory, key_file="none")
+    with pytest.raises(InvalidArgument, match="EncryptedStore"):
+        ParaesFileSystem(fs=memory, key=KEY, asynchronous=True)
+    ParaesFileSystem(fs=memory, key=KEY, use_listings_cache=False)
     with pytest.raises(NotImplementedError, match="ciphertext"):
         ParaesFileSystem(fs=memory, key=KEY).sign("/x")
 

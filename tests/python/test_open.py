@@ -542,6 +542,22 @@ def test_an_exception_in_a_block_of_another_object_leaves_nothing(how):
     assert os.listdir() == ["sealed"] and content("sealed") == b"old"
 
 
+def test_a_writer_that_own_code_closes_is_complete():
+    @contextlib.contextmanager
+    def recording():
+        file = paraes.open("sealed", "wb", key=KEY)
+        try:
+            yield file
+        except KeyError:
+            pass
+        file.close()
+
+    with recording() as file:
+        file.write(b"all of it")
+        raise KeyError
+    assert paraes.unseal(content("sealed"), key=KEY) == b"all of it"
+
+
 def test_a_writer_that_is_closed_in_a_handler_is_complete():
     file = paraes.open("sealed", "wb", key=KEY)
     try:

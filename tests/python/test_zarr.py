@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import KEY
+from helpers import KEY, refuses_without_secrets
 
 zarr = pytest.importorskip("zarr", reason="zarr 3 needs Python 3.11")
 
@@ -338,6 +338,34 @@ def test_a_sealed_store(inner, array):
     path_of(inner, ".paraes-sealed").unlink()
     with pytest.raises(IntegrityError, match="the store is not sealed"):
         zarr.open_group(opened(), mode="r")
+
+
+def test_a_sealed_store_that_several_open_at_once(inner, tmp_path):
+    Path("key").write_text(KEY.hex() + "\n")
+    store = EncryptedStore(inner, key_file="key")
+    filled(store)
+    store.seal()
+    sealed = EncryptedStore(inner, key_file="key", sealed=True)
+    array = pickle.loads(pickle.dumps(zarr.open_group(sealed, mode="r")["plain"]))
+    assert (array[:] == VALUES).all()
+
+
+def test_no_value_passes_for_the_list(inner):
+    for name in ("", "N"):
+        store = EncryptedStore(inner, KEY, name=name)
+        sync(store.clear())
+        put(store, "v", b"1")
+        store.seal()
+        for key in ("sealed", "N//sealed", "N//.paraes-sealed", "paraes-sealed"):
+            put(store, key, b'{"version": 1, "values": {}}')
+            shutil.copy(path_of(inner, key), path_of(inner, ".paraes-sealed"))
+            with pytest.raises(WrongKey):
+                got(EncryptedStore(inner, KEY, name=name, sealed=True), "v")
+
+
+def test_tracebacks_have_no_keys():
+    key = b"the secret key, of 32 bytes ....."
+    refuses_without_secrets(lambda: EncryptedStore(MemoryStore(), key))
 
 
 def test_the_list_has_a_name_of_its_own(inner):
