@@ -57,6 +57,7 @@ class PlainWriter {
 
  private:
   [[nodiscard]] MessageWriter& open() const {
+    if (failed_) throw Error("an earlier write failed: there is no output");
     if (!writer_) throw InvalidArgument("I/O operation on closed file");
     return *writer_;
   }

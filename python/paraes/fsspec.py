@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from paraes import _native
 from paraes._recent import Recent
 from paraes.exceptions import IntegrityError, InvalidArgument, _file_error
-from paraes.files import DecryptedReader, EncryptedWriter, _leaves_by_exception
+from paraes.files import DecryptedReader, EncryptedWriter, _leaves_by_exception, _Turns
 
 try:
     import fsspec
@@ -37,6 +37,7 @@ except ImportError as _error:
 
 from fsspec.caching import BaseCache, register_cache
 from fsspec.compression import compr
+from fsspec.implementations.cached import CachingFileSystem, SimpleCacheFileSystem
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
@@ -137,6 +138,19 @@ class _Wanted:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def _start(thread: ThreadPoolExecutor, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """Work in the thread or, when the interpreter ends, here: it starts no more threads."""
+    try:
+        return thread.submit(work, *arguments)
+    except RuntimeError:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(work(*arguments))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
 class ReadAhead(BaseCache):  # type: ignore[misc]
     """Fetches what is asked for, and when that goes on in order, ever more ahead of it.
 
@@ -207,7 +221,7 @@ class ReadAhead(BaseCache):  # type: ignore[misc]
         end = min(self.segment_end(begin + self._ahead - 1), self.size)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "paraes-read-ahead")
-        self._next = (begin, end, self._thread.submit(self.fetcher, begin, end))
+        self._next = (begin, end, _start(self._thread, self.fetcher, begin, end))
         self.total_requested_bytes += end - begin
 
     def close(self) -> None:
@@ -234,6 +248,7 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
                  cache_type: str | None = None, **options: Any) -> None:
         self._source = source
         self._lines = (0, b"")
+        self._turns = _Turns()
         is_local = isinstance(source, _native.PlainReader)
         options["size"] = source.size() if isinstance(source, _native.PlainReader) else source.size
         # The native reader reads ahead.
@@ -250,25 +265,45 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
             return self._source.read(start, end - start)
         return cast(bytes, self.fs._read(self._source, start, end))
 
+    # Threads may share a file, and take turns.
+    def read(self, length: int | None = -1, /) -> bytes:
+        with self._turns:
+            return self._read(length)
+
+    def _read(self, length: int | None) -> bytes:
+        return cast(bytes, super().read(length))
+
     def readinto(self, buffer: Buffer, /) -> int:
         source = self._source
         if self.closed:
             raise ValueError("I/O operation on closed file.")
-        if type(self.cache) is BaseCache and isinstance(source, _native.PlainReader):
-            done = source.readinto(self.loc, buffer)
+        with self._turns:
+            view = memoryview(buffer)
+            if view.nbytes == 0 or self.loc >= self.size:
+                return 0
+            if type(self.cache) is BaseCache and isinstance(source, _native.PlainReader):
+                done = source.readinto(self.loc, view)
+            else:
+                data = self._read(view.nbytes)
+                done = len(data)
+                self.loc -= done
+                view.cast("B")[:done] = data
             self.loc += done
             return done
-        return cast(int, super().readinto(buffer))
 
     # The base class fetches a block for every line, and its readlines() ends with an empty one.
     def readline(self, size: int | None = -1, /) -> bytes:
+        with self._turns:
+            return self._readline(size)
+
+    def _readline(self, size: int | None) -> bytes:
         left = -1 if size is None else size
         parts: list[bytes] = []
         while left != 0 and not (parts and parts[-1].endswith(b"\n")):
             begin, data = self._lines
             if not begin <= self.loc < begin + len(data):
                 begin = self.loc
-                data = self.read(self._LINES)
+                data = self._read(self._LINES)
                 self.loc = begin
                 self._lines = (begin, data)
                 if not data:
@@ -311,7 +346,7 @@ class _Upload(io.RawIOBase):
         self._name = path
         if not self._commits:
             if fs.isdir(path):
-                raise _file_error(errno.EISDIR, "", path)
+                raise _file_error(errno.EISDIR, f"{path}: it is a folder", path)
             self._check_exclusive()
             self._name = f"{path}.{secrets.token_hex(8)}.partial"
         else:
@@ -325,7 +360,7 @@ class _Upload(io.RawIOBase):
 
     def write(self, data: Any, /) -> int:
         # The writer of messages makes new bytes for every call.
-        self._waiting.append(self._thread.submit(self._write_all, data))
+        self._waiting.append(_start(self._thread, self._write_all, data))
         while len(self._waiting) > self._MOST_WAITING:
             self._waiting.popleft().result()
         return len(data)
@@ -340,16 +375,17 @@ class _Upload(io.RawIOBase):
         """Upload the rest, without giving the object its name."""
         while self._waiting:
             self._waiting.popleft().result()
-        self._thread.submit(self._file.close).result()
+        _start(self._thread, self._file.close).result()
 
     def commit(self) -> None:
         self._ended = True
         try:
-            self._thread.submit(self._commit).result()
+            _start(self._thread, self._commit).result()
         finally:
             self._thread.shutdown(wait=False)
         self._fs.invalidate_cache(self._path)
         self._fs.invalidate_cache(self._fs._parent(self._path))
+        _drop_copy(self._fs, self._path)
 
     def _commit(self) -> None:
         try:
@@ -364,7 +400,8 @@ class _Upload(io.RawIOBase):
 
     def _check_exclusive(self) -> None:
         if self._exclusive and self._fs.exists(self._path):
-            raise _file_error(errno.EEXIST, "", self._path)
+            raise _file_error(errno.EEXIST, f"{self._path}: it exists already, and was not "
+                              "replaced", self._path)
 
     def discard(self, *, wait: bool) -> None:
         """Leave nothing, and do nothing in a child of the process that uploads."""
@@ -375,7 +412,7 @@ class _Upload(io.RawIOBase):
             part.cancel()
         # Python may delete an object in any thread, also in the one that does the transfers: who
         # waits there for a transfer waits for ever.
-        done = self._thread.submit(self._discard)
+        done = _start(self._thread, self._discard)
         self._thread.shutdown(wait=False)
         if wait:
             done.result()
@@ -420,6 +457,16 @@ def _move(fs: AbstractFileSystem, name: str, path: str) -> None:
         return
     fs.cp_file(name, path)
     _warn_if_it_fails(path, lambda: fs.rm_file(name))
+
+
+def _drop_copy(fs: AbstractFileSystem, path: str) -> None:
+    """Remove what fsspec's caches of whole files have of an object that was replaced."""
+    if isinstance(fs, SimpleCacheFileSystem):
+        copy = fs._check_file(path)
+        if isinstance(copy, str) and os.path.exists(copy):
+            os.unlink(copy)
+    elif isinstance(fs, CachingFileSystem):
+        fs.pop_from_cache(path)
 
 
 def _warn_if_it_fails(path: str, work: Callable[[], object]) -> None:
@@ -593,7 +640,10 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
 
     protocol: ClassVar[str] = "paraes"
     root_marker = ""
-    _strip_tokenize_options = ("fo",)  # one object for all URLs
+    # fsspec would keep the secrets until the process ends, and return the same object after a key
+    # file was replaced.
+    cachable = False
+    _strip_tokenize_options = ("fo",)  # that of all URLs is equal
 
     def __init__(self, fs: AbstractFileSystem | None = None, fo: str | None = None,
                  target_protocol: str | None = None, target_options: dict[str, Any] | None = None,
@@ -619,7 +669,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         self.fs = fs
         self._is_local = type(fs) is LocalFileSystem
         self._strip_protocol = self._path  # type: ignore[method-assign]
-        self._parent = lambda path: fs._parent(self._path(path))
+        self._parent = self._folder_of
         self._known: Recent[str, _Message] = Recent(256)
 
     # ---- What fsspec keeps of an instance, without the secrets
@@ -666,6 +716,9 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         if isinstance(path, list):
             return [self._path(one) for one in path]
         return self.fs._strip_protocol(_without_paraes(stringify_path(path)))
+
+    def _folder_of(self, path: Any) -> str:
+        return cast(str, self.fs._parent(self._path(path)))
 
     def unstrip_protocol(self, name: str) -> str:
         return "paraes::" + cast(str, self.fs.unstrip_protocol(self._path(name)))
@@ -843,7 +896,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
             if isinstance(info, Exception):
                 made.append(info)
             elif info["type"] == "directory":
-                made.append(_file_error(errno.EISDIR, "", path))
+                made.append(_file_error(errno.EISDIR, f"{path}: it is a folder", path))
             elif info.get("size") is None:
                 made.append(_file_error(errno.ESPIPE, f"{path}: its size is not known, so that it "
                                         "can be read in order only", path))
@@ -934,12 +987,12 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         known: dict[str, Any] = {}
         if not kwargs:
             known = {path: self._known.get(path) for path in paths}
-        out = self._plain_ranges(paths, starts, ends, known, kwargs)
+        out = self._plain_ranges(paths, starts, ends, known=known, options=kwargs)
         # An object may have been replaced since it was opened: then nothing of it authenticates.
         stale = [at for at, part in enumerate(out) if _may_be_replaced(part)]
         if stale:
-            again = self._plain_ranges(*([column[at] for at in stale]
-                                         for column in (paths, starts, ends)), {}, kwargs)
+            columns = [[column[at] for at in stale] for column in (paths, starts, ends)]
+            again = self._plain_ranges(*columns, known={}, options=kwargs)
             for at, part in zip(stale, again, strict=True):
                 out[at] = part
         if on_error != "return":
@@ -948,7 +1001,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
                     raise part
         return out
 
-    def _plain_ranges(self, paths: list[str], starts: list[Any], ends: list[Any],
+    def _plain_ranges(self, paths: list[Any], starts: list[Any], ends: list[Any], *,
                       known: dict[str, Any], options: dict[str, Any]) -> list[Any]:
         messages = dict.fromkeys(paths) | known
         missing = [path for path, message in messages.items() if message is None]
@@ -1022,7 +1075,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         try:
             native = secret.open_writer(upload, False)
         except BaseException:
-            upload.discard()
+            upload.discard(wait=True)
             raise
         return _Writer(path, native, mode, upload, autocommit, written)
 
@@ -1060,6 +1113,9 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
             compression = infer_compression(path.removesuffix(".paes"))
         if "r" in mode:
             return super().open(path, mode, block_size, cache_options, compression, **kwargs)
+        if compression is not None and compression not in compr:
+            raise InvalidArgument(f"compression: fsspec has no {compression!r}; it has "
+                                  f"{', '.join(map(str, compr))}")
         text = {name: kwargs.pop(name) for name in ("encoding", "errors", "newline")
                 if name in kwargs}
         file = super().open(path, mode.replace("t", "").replace("b", "") + "b", block_size,

@@ -22,7 +22,7 @@ if _python < (3, 11):
                       f"{_python[0]}.{_python[1]}")
 try:
     from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
-    from zarr.core.buffer import default_buffer_prototype
+    from zarr.core.buffer import Buffer, default_buffer_prototype
     from zarr.core.config import config
     from zarr.core.sync import sync
     from zarr.storage import LocalStore
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer as Bytes
     from zarr.abc.store import ByteRequest
-    from zarr.core.buffer import Buffer, BufferPrototype
+    from zarr.core.buffer import BufferPrototype
 
     from paraes.files import Path
 
@@ -84,6 +84,10 @@ class EncryptedStore(Store):
         if not isinstance(store, Store):
             raise TypeError("store: a store of zarr is required, such as "
                             f"zarr.storage.LocalStore('data.zarr'), not {type(store).__name__!r}")
+        if not isinstance(name, str):
+            raise TypeError(f"name: a str is required, not {type(name).__name__!r}")
+        if not isinstance(sealed, bool) and not _is_digest(sealed):
+            raise InvalidArgument("sealed: it is True, or what seal() returned")
         if "//" in name or name.startswith("/") or name.endswith("/"):
             raise InvalidArgument("name: it has no '//', and no '/' at its ends")
         super().__init__(read_only=read_only or store.read_only or bool(sealed))
@@ -233,10 +237,14 @@ class EncryptedStore(Store):
         known = self._known.get(key)
         if known is not None:
             try:
-                return await self._range_of(key, known, wanted)
+                found = await self._range_of(key, known, wanted)
+                if found:
+                    return found
+                # Nothing was read that would show that the value is still the one that is known.
             except (InvalidTag, FileNotFoundError):
                 # The value may be a new one, with another header.
-                self._known.drop(key)
+                pass
+            self._known.drop(key)
         try:
             sealed_size = await self._store.getsize(key)
         except FileNotFoundError:
@@ -338,6 +346,9 @@ class EncryptedStore(Store):
         self._check_writable()
         await self._ensure_open()
         context = self._context(key)
+        if not isinstance(value, Buffer):
+            raise TypeError("value: a Buffer of zarr is required, as zarr.core.buffer.cpu.Buffer."
+                            f"from_bytes() makes one, not {type(value).__name__!r}")
         data: Any = value.as_numpy_array()
         self._known.drop(key)
         sync_set = getattr(self._store, "set_sync", None)
@@ -351,6 +362,7 @@ class EncryptedStore(Store):
 
     async def delete(self, key: str) -> None:
         self._check_writable()
+        self._context(key)  # refuses the name of the list
         await self._ensure_open()
         self._known.drop(key)
         await self._store.delete(key)
@@ -422,6 +434,9 @@ def copy_store(source: Store, target: Store) -> int:
     With EncryptedStore on one side or both, it encrypts a store, decrypts one, or gives it another
     key, name or root. Values of the target that the source does not have stay.
     """
+    for store in (source, target):
+        if not isinstance(store, Store):
+            raise TypeError(f"a store of zarr is required, not {type(store).__name__!r}")
     return sync(_copy_store(source, target))
 
 
@@ -500,6 +515,10 @@ def _bounds(wanted: ByteRequest, size: int) -> tuple[int, int]:
 
 def _buffer(data: bytes) -> Buffer:
     return default_buffer_prototype().buffer.from_bytes(data)
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and len(value) == 64 and not set(value) - set("0123456789abcdef")
 
 
 def _digest(header: bytes) -> str:

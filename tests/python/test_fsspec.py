@@ -18,7 +18,7 @@ import fsspec
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
-from helpers import KEY, refuses_without_secrets
+from helpers import KEY, refuses_without_secrets, together
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -184,6 +184,10 @@ def test_recipients(faulty, folder):
     writer = encrypted(faulty, recipients=recipient)
     with pytest.raises(InvalidArgument, match="pass identity to read, too"):
         writer.open("/3")
+    bad = encrypted(faulty, recipients="age1bad")
+    with pytest.raises(paraes.Error):
+        bad.open("/y", "wb")
+    assert names(faulty, "/") == ["0", "100000", "3"]
     # The start of a message has any size, also that of the header alone.
     start = faulty.cat_file("/100000")[:4096]
     header = start[:fs._secret.opens.header_bytes(start)]
@@ -363,7 +367,7 @@ def test_chained_urls(key_file, tmp_path):
         assert isinstance(file, EncryptedFile)
         assert file.read() == BLOCK
     fs, path = fsspec.url_to_fs(url, paraes={"key_file": key_file})
-    assert fsspec.url_to_fs(url + "2", paraes={"key_file": key_file})[0] is fs
+    assert fsspec.url_to_fs(url + "2", paraes={"key_file": key_file})[0] == fs
     assert (path, fs.unstrip_protocol(path)) == (f"{tmp_path}/x.paes", url)
     assert fs.cat_file(url, 3, 9) == BLOCK[3:9]
     files = fsspec.open_files(f"paraes::file://{tmp_path}/*.paes", paraes={"key_file": key_file})
@@ -385,6 +389,17 @@ def test_a_cache_below_holds_ciphertext_alone(key_file, tmp_path):
     cached = [path.read_bytes() for path in (tmp_path / "cache").iterdir()]
     assert any(data.startswith(paraes.seal(b"", key=KEY)[:6]) for data in cached)
     assert not any(b"plaintext" in data for data in cached)
+
+
+@pytest.mark.parametrize("cache", ["filecache", "simplecache"])
+def test_a_cache_below_forgets_what_is_replaced(key_file, tmp_path, cache):
+    url = f"paraes::{cache}::file://{tmp_path}/x.paes"
+    options = {"paraes": {"key_file": key_file}, cache: {"cache_storage": str(tmp_path / "cache")}}
+    for content in (b"first", b"and a longer second", b"3"):
+        with fsspec.open(url, "wb", **options) as file:
+            file.write(content)
+        with fsspec.open(url, **options) as file:
+            assert file.read() == content
 
 
 def test_the_package_registers_itself():
@@ -542,6 +557,8 @@ def test_exclusive_and_other_modes(below):
     assert inner.cat_file(f"{root}/y") == b"of another process"
     with pytest.raises(FileExistsError):
         fs.pipe_file(f"{root}/x", b"2", mode="create")
+    with pytest.raises(InvalidArgument, match="fsspec has no 'zap'"):
+        fs.open(f"{root}/x", "wb", compression="zap")
     for mode in ("ab", "r+b", "w+b"):
         with pytest.raises(InvalidArgument, match="written as a whole"):
             fs.open(f"{root}/x", mode)
@@ -580,6 +597,45 @@ def test_transactions(below):
                 file.write(b"1")
             raise KeyError
     assert names(inner, root) == ["a", "b"]
+
+
+def test_at_the_end_of_the_interpreter(tmp_path):
+    program = """
+import atexit, fsspec
+fs = fsspec.filesystem("paraes", fs=fsspec.filesystem("dir", path="out",
+                       fs=fsspec.filesystem("file")), key=bytes(32))
+fs.pipe_file("x", bytes(9_000_000))
+reader, writer = fs.open("x"), fs.open("log", "wb")
+
+@atexit.register
+def end():
+    assert len(reader.read(5_000_000)) == 5_000_000
+    assert len(reader.read()) == 4_000_000
+    writer.write(bytes(3_000_000))
+    writer.close()
+"""
+    Path("out").mkdir()
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert paraes.unseal(Path("out/log").read_bytes(), key=bytes(32)) == bytes(3_000_000)
+
+
+def test_threads_that_share_a_file(below):
+    inner, root = below
+    fs = encrypted(inner)
+    fs.pipe_file(f"{root}/x", BLOCK)
+    with fs.open(f"{root}/x") as file:
+        parts = []
+
+        def read():
+            while part := file.read(100_001):
+                parts.append(part)
+
+        together(*[read] * 4)
+        assert sorted(parts) == sorted(BLOCK[n:n + 100_001] for n in range(0, len(BLOCK), 100_001))
+        file.seek(1 << 70)
+        assert file.read(5) == b"" and file.readinto(bytearray(5)) == 0
 
 
 # ---- What is below fails or lies
@@ -761,6 +817,20 @@ def test_pickles_have_no_secrets(key_file, tmp_path):
         seen = fs.to_json() + repr(fs.storage_options) + repr(fs) + repr(vars(fs))
         assert "horse" not in seen and KEY.hex() not in seen and repr(KEY) not in seen
         assert fs == fsspec.filesystem("paraes", target_protocol="memory", **options)
+
+
+def test_a_key_file_that_is_replaced(key_file, tmp_path):
+    def opened():
+        return fsspec.filesystem("paraes", target_protocol="file", key_file=key_file)
+
+    opened().pipe_file(f"{tmp_path}/x", b"1")
+    Path(key_file).write_text(bytes(32).hex() + "\n")
+    with pytest.raises(WrongKey):
+        opened().cat_file(f"{tmp_path}/x")
+    for key in (KEY, bytes(32)):  # their views may have the same address
+        fs = fsspec.filesystem("paraes", target_protocol="memory", key=memoryview(key))
+        fs.pipe_file("/of a view", b"1")
+        assert paraes.unseal(MemoryFileSystem().cat_file("/of a view"), key=key) == b"1"
 
 
 def test_tracebacks_have_no_secrets():

@@ -257,8 +257,14 @@ def test_wrong_key(inner):
         EncryptedStore(inner)
     with pytest.raises(InvalidArgument, match="16 or 32"):
         EncryptedStore(inner, b"short")
-    with pytest.raises(TypeError, match="a store of zarr is required"):
-        EncryptedStore("d.zarr", KEY)
+    for wrong in (lambda: EncryptedStore("d.zarr", KEY), lambda: copy_store("d.zarr", inner)):
+        with pytest.raises(TypeError, match="a store of zarr is required"):
+            wrong()
+    with pytest.raises(TypeError, match="a Buffer of zarr"):
+        sync(EncryptedStore(inner, KEY).set("v", b"1"))
+    for sealed in ("", "x", None, 0, 1, b"x"):
+        with pytest.raises(InvalidArgument, match="sealed"):
+            EncryptedStore(inner, KEY, sealed=sealed)
 
 
 def test_a_value_that_is_replaced_while_it_is_known(inner):
@@ -272,6 +278,16 @@ def test_a_value_that_is_replaced_while_it_is_known(inner):
     assert got(store, "v", RangeByteRequest(9, 15)) == old[9:15]
     sync(EncryptedStore(inner, KEY).delete("v"))
     assert got(store, "v", RangeByteRequest(9, 15)) is None
+
+
+def test_an_empty_range_of_a_value_that_is_another_one_by_now(inner):
+    one, two = EncryptedStore(inner, KEY), EncryptedStore(inner, KEY)
+    put(one, "v", bytes(300_000))
+    assert got(one, "v", RangeByteRequest(0, 5)) == bytes(5)
+    put(two, "v", b"1" * 600_000)
+    assert got(one, "v", RangeByteRequest(400_000, 400_005)) == b"11111"
+    sync(two.delete("v"))
+    assert got(one, "v", OffsetByteRequest(700_000)) is None
 
 
 def test_what_is_not_seen_without_a_list(inner):
@@ -373,6 +389,8 @@ def test_the_list_has_a_name_of_its_own(inner):
     for key in (".paraes-sealed", ".paraes-sealed/zarr.json"):
         with pytest.raises(InvalidArgument, match="the list which seal"):
             put(store, key, b"1")
+        with pytest.raises(InvalidArgument, match="the list which seal"):
+            sync(store.delete(key))
     put(store, "v", b"1")
     store.seal()
     assert sync(store.is_empty("w")) and not sync(store.is_empty(""))
