@@ -188,7 +188,7 @@ class HeldSecret {
  private:
   // Opens a few segments at a time, while they are in the cache of the core that has read them.
   void read_all(const PositionalSource& source, const Message& message, MutableBytes out) const {
-    constexpr std::uint64_t piece_bytes = std::uint64_t{256} << 10;
+    constexpr std::uint64_t piece_bytes = std::uint64_t{128} << 10;
     const SegmentLayout& layout = message.layout();
     const std::uint64_t segments = layout.extent_of(source.size()).segments;
     const std::uint64_t at_once = std::max<std::uint64_t>(1, piece_bytes / layout.segment_bytes);
@@ -198,11 +198,12 @@ class HeldSecret {
     const auto plain_offset = [&](std::uint64_t segment) {
       return segment == segments ? out.size() : layout.plain_offset(segment);
     };
-    std::unique_ptr<IoBuffer> buffer;
+    // New memory for each message would take as long as a part of the work. It has ciphertext.
+    thread_local std::unique_ptr<IoBuffer> buffer;
     for (std::uint64_t first = 0; first < segments; first += at_once) {
       const std::uint64_t after = std::min(first + at_once, segments);
       const auto size = static_cast<std::size_t>(sealed_offset(after) - sealed_offset(first));
-      if (!buffer) buffer = std::make_unique<IoBuffer>(size);
+      if (!buffer || buffer->size() < size) buffer = std::make_unique<IoBuffer>(size);
       const MutableBytes sealed = buffer->span().first(size);
       if (source.read_at(sealed_offset(first), sealed) != size) {
         throw IntegrityError("the file became shorter while it was read");

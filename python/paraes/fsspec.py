@@ -817,7 +817,9 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         secret = self._secret.opens or self._secret.to_seal()
         starts: list[Any] = [None] * len(files)
         if secret.header_varies and files:
-            starts = self.fs.cat_ranges([info["name"] for info in files], 0, 32, on_error="return")
+            count = len(files)
+            starts = self._cat_below([info["name"] for info in files], [0] * count, [32] * count,
+                                     {})
         for info, start in zip(files, starts, strict=True):
             sealed_size = info["sealed_size"] = info.get("size")
             info["size"] = None
@@ -853,12 +855,24 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         if not ranges:
             return []
         paths, starts, ends = (list(column) for column in zip(*ranges, strict=True))
-        fetched = list(self.fs.cat_ranges(paths, starts, ends, on_error="return", **options))
+        fetched = self._cat_below(paths, starts, ends, options)
         for at, (path, begin, end) in enumerate(ranges):
             if not isinstance(fetched[at], BaseException) and len(fetched[at]) != end - begin:
                 fetched[at] = _file_error(
                     errno.EIO, f"{path}: the bytes {begin} to {end} were asked for, and "
                     f"{len(fetched[at])} came: it became shorter, or the transfer was cut", path)
+        return fetched
+
+    def _cat_below(self, paths: list[str], starts: list[Any], ends: list[Any],
+                   options: dict[str, Any]) -> list[Any]:
+        fetched = list(self.fs.cat_ranges(paths, starts, ends, on_error="return", **options))
+        for at, data in enumerate(fetched):
+            # As of the "dir" of older versions of fsspec over a file system without coroutines.
+            if isinstance(data, AttributeError | NotImplementedError):
+                try:
+                    fetched[at] = self.fs.cat_file(paths[at], starts[at], ends[at], **options)
+                except Exception as error:
+                    fetched[at] = error
         return fetched
 
     def _fetch_one(self, path: str, begin: int, end: int, options: dict[str, Any]) -> bytes:
@@ -1037,9 +1051,8 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         if len(paths) == 1 and not isinstance(path, list) and paths[0] == self._path(path):
             return self.cat_file(paths[0], **kwargs)
         paths = [one for one in paths if not (recursive and self.isdir(one))]
-        fetched = []
-        if paths:
-            fetched = self.fs.cat_ranges(paths, None, None, on_error="return", **kwargs)
+        anything = [None] * len(paths)
+        fetched = self._cat_below(paths, anything, anything, kwargs) if paths else []
         secret = self._secret.to_open()
         out: dict[str, Any] = {}
         for name, data in zip(paths, fetched, strict=True):

@@ -132,7 +132,11 @@ class EncryptedStore(Store):
             raise ValueError("a store that is opened with sealed= is read-only")
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made._store = self._store.with_read_only(read_only)
+        try:
+            made._store = self._store.with_read_only(read_only)
+        except NotImplementedError:
+            if not read_only:
+                raise  # and otherwise this store alone refuses to write
         made._read_only = read_only
         made._is_open = False
         made._known = Recent(256)
