@@ -142,7 +142,10 @@ def _start(thread: ThreadPoolExecutor, work: Callable[..., Any], *arguments: Any
     """Work in the thread or, when the interpreter ends, here: it starts no more threads."""
     try:
         return thread.submit(work, *arguments)
-    except RuntimeError:
+    except RuntimeError as error:
+        # If the system has no more threads, the work waits in the queue: it must not be done twice.
+        if "cannot schedule new futures" not in str(error):
+            raise
         done: Future[Any] = Future()
         try:
             done.set_result(work(*arguments))
@@ -221,7 +224,12 @@ class ReadAhead(BaseCache):  # type: ignore[misc]
         end = min(self.segment_end(begin + self._ahead - 1), self.size)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "paraes-read-ahead")
-        self._next = (begin, end, _start(self._thread, self.fetcher, begin, end))
+        try:
+            self._next = (begin, end, _start(self._thread, self.fetcher, begin, end))
+        except RuntimeError:  # no more threads
+            self._thread = None
+            self._ahead = 0
+            return
         self.total_requested_bytes += end - begin
 
     def close(self) -> None:
@@ -321,10 +329,11 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
         return io.IOBase.readlines(self, -1 if hint is None else hint)
 
     def close(self) -> None:
-        super().close()
-        self._lines = (0, b"")
-        if isinstance(self._source, _native.PlainReader):
-            self._source.close()
+        with self._turns:
+            super().close()
+            self._lines = (0, b"")
+            if isinstance(self._source, _native.PlainReader):
+                self._source.close()
 
 
 class _Upload(io.RawIOBase):
@@ -412,8 +421,13 @@ class _Upload(io.RawIOBase):
             part.cancel()
         # Python may delete an object in any thread, also in the one that does the transfers: who
         # waits there for a transfer waits for ever.
-        done = _start(self._thread, self._discard)
-        self._thread.shutdown(wait=False)
+        try:
+            done = _start(self._thread, self._discard)
+        except RuntimeError:  # no more threads, and this one has none
+            self._discard()
+            return
+        finally:
+            self._thread.shutdown(wait=False)
         if wait:
             done.result()
 

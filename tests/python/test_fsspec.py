@@ -621,6 +621,25 @@ def end():
     assert paraes.unseal(Path("out/log").read_bytes(), key=bytes(32)) == bytes(3_000_000)
 
 
+def test_without_more_threads(faulty, monkeypatch):
+    fs = encrypted(faulty)
+    fs.pipe_file("/x", BLOCK)
+    reader, writer = fs.open("/x"), fs.open("/y", "wb")
+
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        assert reader.read(5 << 20) + reader.read() == BLOCK
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            writer.write(BLOCK)
+            writer.close()
+        writer.abort()
+    assert names(faulty, "/") == ["x"]
+    reader.close()
+
+
 def test_threads_that_share_a_file(below):
     inner, root = below
     fs = encrypted(inner)
