@@ -27,7 +27,8 @@ try:
     from zarr.core.sync import sync
     from zarr.storage import LocalStore
 except ImportError as _error:
-    raise ImportError("paraes.zarr needs zarr 3: pip install 'paraes[zarr]'") from _error
+    raise ImportError("paraes.zarr needs zarr 3.1.3 or later: "
+                      "pip install 'paraes[zarr]'") from _error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
