@@ -195,7 +195,7 @@ class Case(cases.FolderCase):
         return self.run_script("python_package", "--sizes", "100,1MiB", "--large", "1MiB",
                                "--rounds", "3", "--folder", self.files, *flags, **environment)
 
-    def check_report(self, report, rounds, with_weights=False):
+    def check_report(self, report, rounds, with_optional=False):
         self.assertEqual(report["schema"], 1)
         self.assertLessEqual({"cpu", "cores", "python", "paraes", "cryptography", "kernel", "time"},
                              report["context"].keys())
@@ -228,13 +228,19 @@ class Case(cases.FolderCase):
             "read()": ("decrypt_file", 0.9), "write 1 MiB": ("encrypt_file", None)}.items()}
         files |= {(f"seek, readinto {kib} KiB", kib << 10, 256, 2): (None, None)
                   for kib in (64, 4)}
-        weights = {}
-        if with_weights:
-            weights = {("load_file, beside the plain file", 1 << 20, 256, 2): ("safetensors", 0.77),
-                       ("load_file, beside unseal in memory", 1 << 20, 256, 2): ("unseal", 0.9)}
+        optional = {}
+        if with_optional:
+            optional = {
+                (call, size, 256, 2): rival for call, size, rival in (
+                    ("load_file, beside the plain file", 1 << 20, ("safetensors", 0.77)),
+                    ("load_file, beside unseal in memory", 1 << 20, ("unseal", 0.9)),
+                    ("fsspec.open, readinto 64 KiB", 1 << 20, ("paraes.open", 0.8)),
+                    ("fsspec, seek, readinto 64 KiB", 1 << 16, ("paraes.open", 0.8)),
+                    ("read, chunks of 1 MiB", 1 << 20, ("plain store", 0.7)),
+                    ("write, chunks of 1 MiB", 1 << 20, ("plain store", None)))}
         found = [((row["call"], row["bytes"], row["key_bits"], row["threads"]),
                   (row.get("rival"), row.get("required"))) for row in report["rows"]]
-        self.assertEqual(dict(found), small | large | cobblestone | files | weights)
+        self.assertEqual(dict(found), small | large | cobblestone | files | optional)
         self.assertEqual(len(dict(found)), len(found))
 
 
@@ -340,6 +346,7 @@ AESGCM.decrypt = slow
     def test_files_that_cannot_be_written_exit_with_2(self):
         absent = self.folder / "absent"
         for flags in (("--only", "files", "--folder", absent), ("--only", "weights"),
+                      ("--only", "objects"), ("--only", "zarr"),
                       ("--only", "files", "--large", "1048576GiB"),
                       ("--only", "aead", "--sizes", "16", "--json", absent / "report.json")):
             status, text, _ = self.run_bench(*flags)
@@ -359,7 +366,7 @@ class Packages(Case):
     def test_report_has_every_row(self):
         status, text, report = self.run_bench("--rounds", "1", python=PACKAGES_PYTHON)
         self.assertEqual(status, 0, text)
-        self.check_report(report, 1, with_weights=True)
+        self.check_report(report, 1, with_optional=True)
 
 
 def skip_reason():
