@@ -22,6 +22,7 @@ Switches:
   no_replace  errno of a rename onto an existing file (SFTP)
   in_use   [errno, seconds]: a file that is open cannot be removed, nor until so long after its last descriptor
            was closed, of which servers hear late: libfuse where it cannot rename, file systems of Windows
+  hold     a file: until it exists, at most 20 s long, nothing says that a file is in use
   sizes    "zero" or "big": the size that files seem to have
   limit    [bytes, errno]: no file grows past it
   times    "drop": they cannot be set, and nothing says so; "2s": all are rounded down, as on FAT; "omit": ignored
@@ -237,6 +238,9 @@ class FileSystem:
         status = os.stat(real, dir_fd=folder.descriptor, follow_symlinks=False)
         count, last = self.in_use.get((status.st_dev, status.st_ino), (0, 0))
         if code and (count or time.monotonic() - last < seconds):
+            end = time.monotonic() + 20
+            while "hold" in self.switches and time.monotonic() < end and not os.path.exists(self.switches["hold"]):
+                time.sleep(0.002)
             raise Failure(number_of(code), "in use")
 
     def entries_of(self, descriptor):

@@ -157,8 +157,8 @@ class InUse(BenchCase):
         """What was written or put there between two attempts is in no output."""
         for how in ("written", "replaced"):
             with self.subTest(how):
-                log = self.path(f"log {how}")
-                mount = self.mount(in_use=["EBUSY", 0.2], log=str(log))
+                log, go = self.path(f"log {how}"), self.path(f"go {how}")
+                mount = self.mount(in_use=["EBUSY", 5], log=str(log), hold=str(go))
                 (mount.back / "f").write_bytes(SMALL)
                 run = subprocess.Popen([BIN, "encrypt", "--key-file", self.path("k"), "--rm", "f"], cwd=mount.place,
                                        env=environment(), stderr=subprocess.PIPE)
@@ -170,6 +170,7 @@ class InUse(BenchCase):
                 else:
                     (mount.back / "other").write_bytes(b"newer")
                     (mount.back / "other").rename(mount.back / "f")
+                go.touch()
                 _, said = run.communicate(timeout=30)
                 self.assertEqual(run.returncode, 1, said)
                 self.assertIn(b"f: not removed: it was in use, and was written to or replaced", said)
