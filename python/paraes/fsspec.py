@@ -783,8 +783,12 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
            **kwargs: Any) -> None:
         """Move messages as they are."""
         self._forget(None)
-        self.fs.mv(self._path(path1), self._path(path2), recursive=recursive, maxdepth=maxdepth,
-                   **kwargs)
+        # SFTP's takes neither.
+        if recursive:
+            kwargs["recursive"] = True
+        if maxdepth is not None:
+            kwargs["maxdepth"] = maxdepth
+        self.fs.mv(self._path(path1), self._path(path2), **kwargs)
 
     def checksum(self, path: str) -> Any:
         return self.fs.checksum(self._path(path))
