@@ -1,15 +1,21 @@
-// What paraes.fsspec and paraes.zarr need: one secret for many messages, and ranges of messages
-// whose bytes somebody else fetches.
+// What paraes.fsspec, paraes.objects and paraes.zarr need: one secret for many messages, and
+// segments of messages whose bytes somebody else fetches and stores.
 
 #include <nanobind/stl/unique_ptr.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "paraes/kdf.hpp"
 #include "paraes/message_streams.hpp"
 #include "python/native/secrets.hpp"
 #include "python/native/streams.hpp"
@@ -17,16 +23,125 @@
 namespace paraes::python {
 namespace {
 
-// The segments of an existing message on the CPU. Any number of threads may use one at once.
-class OpenSegments {
- public:
-  OpenSegments(Message message, const Execution& where)
-      : use_(where), message_(std::move(message)), threads_(where.threads) {}
+[[nodiscard]] nb::bytes copied(Bytes bytes) {
+  return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
 
-  [[nodiscard]] nb::bytes header() const {
-    const Bytes header = message_.header();
-    return nb::bytes(reinterpret_cast<const char*>(header.data()), header.size());
+// Everything that defines a message, with its key: another process can seal and open its segments.
+[[nodiscard]] nb::tuple tuple_of(const Message::Parts& parts) {
+  const SegmentLayout& layout = parts.layout;
+  const SegmentKey& secret = parts.secret;
+  return nb::make_tuple(
+      copied(parts.header), copied(secret.key.span()), copied(secret.base_nonce),
+      nb::make_tuple(layout.header_bytes, layout.first_bytes, layout.segment_bytes,
+                     layout.max_segments, layout.last == SegmentLayout::Last::any,
+                     secret.nonces == SegmentNonces::Kind::prefixed, parts.commits));
+}
+
+[[nodiscard]] Message::Parts parts_of(const nb::tuple& parts) {
+  const Buffer header(parts[0], "header");
+  const Buffer key(parts[1], "key");
+  const Buffer nonce(parts[2], "nonce");
+  const auto numbers = nb::cast<nb::tuple>(parts[3]);
+  Message::Parts made;
+  made.header.assign(header.bytes().begin(), header.bytes().end());
+  made.layout = {
+      .header_bytes = nb::cast<std::uint64_t>(numbers[0]),
+      .first_bytes = nb::cast<std::uint64_t>(numbers[1]),
+      .segment_bytes = nb::cast<std::uint64_t>(numbers[2]),
+      .max_segments = nb::cast<std::uint64_t>(numbers[3]),
+      .last = nb::cast<bool>(numbers[4]) ? SegmentLayout::Last::any : SegmentLayout::Last::shorter};
+  made.secret.key = SecretBytes(key.bytes());
+  if (nonce.size() != made.secret.base_nonce.size()) throw InvalidArgument("nonce: 12 bytes");
+  std::copy_n(nonce.bytes().begin(), nonce.size(), made.secret.base_nonce.begin());
+  made.secret.nonces =
+      nb::cast<bool>(numbers[5]) ? SegmentNonces::Kind::prefixed : SegmentNonces::Kind::counted;
+  made.commits = nb::cast<bool>(numbers[6]);
+  return made;
+}
+
+// The segments of a message on the CPU. Any number of threads may use one at once.
+class Segments {
+ public:
+  Segments(Message message, const Execution& where)
+      : use_(where), message_(std::move(message)), threads_(where.threads) {}
+  Segments(const nb::tuple& parts, AnyInt threads)
+      : Segments(Message(parts_of(parts), on_threads(threads)), on_threads(threads)) {}
+
+  [[nodiscard]] nb::bytes header() const { return copied(message_.header()); }
+  [[nodiscard]] nb::tuple parts() const { return tuple_of(message_.parts()); }
+  [[nodiscard]] std::uint64_t sealed_bytes(AnyInt plain) const {
+    return message_.layout().sealed_bytes(size_of(plain, "plain_bytes"));
   }
+  [[nodiscard]] std::uint64_t segments_of(AnyInt plain) const {
+    return message_.layout().segments_of(size_of(plain, "plain_bytes"));
+  }
+  [[nodiscard]] nb::tuple offsets(AnyInt index) const {
+    const std::uint64_t segment = size_of(index, "segment");
+    return nb::make_tuple(message_.layout().plain_offset(segment),
+                          message_.layout().sealed_offset(segment));
+  }
+  [[nodiscard]] std::uint64_t segment_bytes() const noexcept {
+    return message_.layout().segment_bytes;
+  }
+
+  void seal(AnyInt first, bool ends, AnyBuffer plain, AnyBuffer sealed) const {
+    use_.check();
+    const std::uint64_t segment = size_of(first, "first");
+    const Buffer in(plain, "plain");
+    const Buffer out(sealed, "sealed", Buffer::write);
+    check_overlap(in.bytes(), out.bytes(), false);
+    const WithoutGil released(in.size());
+    seal_segments(message_, segment, ends, in.bytes(), out.writable(), threads_);
+  }
+  void open_into(AnyInt first, bool ends, AnyBuffer sealed, AnyBuffer plain) const {
+    use_.check();
+    const std::uint64_t segment = size_of(first, "first");
+    const Buffer in(sealed, "sealed");
+    const Buffer out(plain, "plain", Buffer::write);
+    check_overlap(in.bytes(), out.bytes(), false);
+    const WithoutGil released(in.size());
+    open_segments(message_, segment, ends, in.bytes(), out.writable(), threads_);
+  }
+
+  // A keyed hash of the plaintext of sealed segments, from number `first` on: HMAC-SHA-512 of their
+  // tags, cut to 32 bytes, under a key derived from that of the message. Under one nonce, two
+  // plaintexts have the same tag with a probability of at most 2^-100 for who does not know the
+  // key (SP 800-38D, appendix B).
+  [[nodiscard]] nb::bytes fingerprint(AnyInt first, AnyBuffer sealed) const {
+    constexpr std::string_view label = "paraes: fingerprints of the parts of an object, version 1";
+    const SegmentLayout& layout = message_.layout();
+    const std::uint64_t from = size_of(first, "first");
+    const Buffer text(sealed, "sealed");
+    const Bytes bytes = text.bytes();
+    std::array<std::uint8_t, 32> key = {};
+    std::array<std::uint8_t, 32> out = {};
+    {
+      const WithoutGil released(text.size());
+      hkdf_expand_sha512(message_.parts().secret.key.span(),
+                         Bytes(reinterpret_cast<const std::uint8_t*>(label.data()), label.size()),
+                         key);
+      std::vector<std::uint8_t> tags;
+      for (unsigned shift = 64; shift != 0; shift -= 8) {
+        tags.push_back(static_cast<std::uint8_t>(from >> (shift - 8)));
+      }
+      const std::uint64_t begin = layout.sealed_offset(from);
+      for (std::uint64_t at = 0, next = from + 1; at < bytes.size(); ++next) {
+        const std::uint64_t end =
+            std::min<std::uint64_t>(layout.sealed_offset(next) - begin, bytes.size());
+        if (end - at < segment_tag_bytes) throw InvalidArgument("sealed: it ends within a tag");
+        tags.insert(tags.end(),
+                    bytes.begin() + static_cast<std::ptrdiff_t>(end - segment_tag_bytes),
+                    bytes.begin() + static_cast<std::ptrdiff_t>(end));
+        at = end;
+      }
+      // One block of HKDF-Expand is HMAC of its input and a byte (RFC 5869 section 2.3).
+      hkdf_expand_sha512(key, tags, out);
+      secure_zero(key.data(), key.size());
+    }
+    return copied(out);
+  }
+
   [[nodiscard]] std::uint64_t plain_bytes(AnyInt sealed) const {
     return message_.layout().extent_of(size_of(sealed, "sealed_bytes")).plain_bytes;
   }
@@ -67,6 +182,10 @@ class OpenSegments {
   }
 
  private:
+  [[nodiscard]] static Execution on_threads(AnyInt threads) {
+    return {.threads = number_of(threads, "threads", 0, std::numeric_limits<int>::max())};
+  }
+
   // Part of the plaintext, and the segments that have it.
   struct Range {
     std::uint64_t begin = 0;
@@ -153,10 +272,7 @@ class HeldSecret {
       const nb::gil_scoped_release released;
       read_all(*source, *message, out.span());
     }
-    const Bytes header = message->header();
-    return nb::make_tuple(out.take(),
-                          nb::bytes(reinterpret_cast<const char*>(header.data()), header.size()),
-                          source->size());
+    return nb::make_tuple(out.take(), copied(message->header()), source->size());
   }
   [[nodiscard]] nb::object open_reader(nb::object file) const {
     use_.check();
@@ -166,14 +282,28 @@ class HeldSecret {
     use_.check();
     return open_writer_with(secret_, where_, std::move(file), exclusive);
   }
-  [[nodiscard]] std::unique_ptr<OpenSegments> segments(AnyBuffer object, nb::handle context) const {
+  [[nodiscard]] std::unique_ptr<Segments> new_segments(nb::handle context) const {
+    use_.check();
+    const std::vector<std::uint8_t> used = context_or_own(context);
+    const nb::gil_scoped_release released;
+    return std::make_unique<Segments>(Message(secret_->new_message(used), where_), where_);
+  }
+  [[nodiscard]] std::unique_ptr<Segments> segments(AnyBuffer object, nb::handle context) const {
     use_.check();
     const Buffer start(object, "start");
     const std::vector<std::uint8_t> used = context_or_own(context);
     const nb::gil_scoped_release released;
     StartSource source(start.bytes());
-    return std::make_unique<OpenSegments>(Message(secret_->open_header(source, used).parts, where_),
-                                          where_);
+    return std::make_unique<Segments>(Message(secret_->open_header(source, used).parts, where_),
+                                      where_);
+  }
+
+  void check_file(const std::string& path) const {
+    const nb::gil_scoped_release released;
+    struct stat status = {};
+    if (stat(path.c_str(), &status) != 0) return;
+    secret_->check_not_secret(status, path);
+    if (S_ISREG(status.st_mode)) secret_->check_contents(path);
   }
 
   // Whether the size of a header is in its first 32 bytes, and not the same for all messages.
@@ -239,16 +369,37 @@ class HeldSecret {
 }  // namespace
 
 void bind_objects(nb::module_& m) {
-  nb::class_<OpenSegments>(m, "OpenSegments", "The segments of a message, for ranges of it.")
-      .def("header", &OpenSegments::header)
-      .def("plain_bytes", &OpenSegments::plain_bytes, nb::arg("sealed_bytes"))
-      .def("segment_end", &OpenSegments::segment_end, nb::arg("offset"))
-      .def("sealed_range", &OpenSegments::sealed_range, nb::arg("begin"), nb::arg("end"),
+  nb::class_<Segments>(m, "Segments", "The segments of a message.")
+      .def(nb::init<nb::tuple, AnyInt>(), nb::arg("parts"), nb::arg("threads"),
+           nb::sig("def __init__(self, parts: tuple[object, ...], threads: int) -> None"))
+      .def_prop_ro("header", &Segments::header)
+      .def("parts", &Segments::parts, nb::sig("def parts(self) -> tuple[object, ...]"),
+           "All that another process needs to make the same object: also the key of the message.")
+      .def("sealed_bytes", &Segments::sealed_bytes, nb::arg("plain_bytes"))
+      .def("segments_of", &Segments::segments_of, nb::arg("plain_bytes"))
+      .def("offsets", &Segments::offsets, nb::arg("segment"),
+           nb::sig("def offsets(self, segment: int) -> tuple[int, int]"),
+           "Where a segment begins in the plaintext and in the message.")
+      .def_prop_ro("segment_bytes", &Segments::segment_bytes)
+      .def("seal", &Segments::seal, nb::arg("first"), nb::arg("ends"), nb::arg("plain"),
+           nb::arg("sealed"),
+           nb::sig("def seal(self, first: int, ends: bool, plain: Buffer, sealed: Buffer) -> None"),
+           "Seals whole segments from number `first` on, of which the last ends the message.")
+      .def("open_into", &Segments::open_into, nb::arg("first"), nb::arg("ends"), nb::arg("sealed"),
+           nb::arg("plain"),
+           nb::sig("def open_into(self, first: int, ends: bool, sealed: Buffer, plain: Buffer) "
+                   "-> None"))
+      .def("fingerprint", &Segments::fingerprint, nb::arg("first"), nb::arg("sealed"),
+           nb::sig("def fingerprint(self, first: int, sealed: Buffer) -> bytes"),
+           "A keyed hash of the plaintext of sealed segments, for who has to seal them again.")
+      .def("plain_bytes", &Segments::plain_bytes, nb::arg("sealed_bytes"))
+      .def("segment_end", &Segments::segment_end, nb::arg("offset"))
+      .def("sealed_range", &Segments::sealed_range, nb::arg("begin"), nb::arg("end"),
            nb::arg("sealed_bytes"),
            nb::sig("def sealed_range(self, begin: int, end: int, sealed_bytes: int) "
                    "-> tuple[int, int]"),
            "Where the segments of a range of the plaintext are in the message.")
-      .def("open", &OpenSegments::open, nb::arg("begin"), nb::arg("end"), nb::arg("sealed_bytes"),
+      .def("open", &Segments::open, nb::arg("begin"), nb::arg("end"), nb::arg("sealed_bytes"),
            nb::arg("sealed"),
            "The range of the plaintext, from the bytes that sealed_range names.");
   nb::class_<HeldSecret>(m, "Secret", "A secret that seals or opens any number of messages.")
@@ -269,8 +420,14 @@ void bind_objects(nb::module_& m) {
       .def("segments", &HeldSecret::segments, nb::arg("start"),
            nb::arg("context").none() = nb::none(),
            nb::sig("def segments(self, start: Buffer, context: Buffer | None = None) "
-                   "-> OpenSegments"),
+                   "-> Segments"),
            "The message that begins with `start`, which has all of its header.")
+      .def("new_segments", &HeldSecret::new_segments, nb::arg("context").none() = nb::none(),
+           nb::sig("def new_segments(self, context: Buffer | None = None) -> Segments"),
+           "A new message.")
+      .def("check_file", &HeldSecret::check_file, nb::arg("path"),
+           nb::sig("def check_file(self, path: str) -> None"),
+           "Raises InvalidArgument if the file exists and holds the secret.")
       .def_prop_ro("header_varies", &HeldSecret::header_varies,
                    "Whether header_bytes and plain_bytes need the first 32 bytes of a message.")
       .def("header_bytes", &HeldSecret::header_bytes, nb::arg("start").none() = nb::none(),

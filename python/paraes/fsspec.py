@@ -22,6 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from paraes import _native
+from paraes._messages import Message, MessagesBelow, Wanted, may_be_replaced
 from paraes._recent import Recent
 from paraes.exceptions import IntegrityError, InvalidArgument, _file_error
 from paraes.files import DecryptedReader, EncryptedWriter, _leaves_by_exception, _Turns
@@ -64,11 +65,7 @@ _COMMITS = frozenset({"s3", "s3a"})
 _REPLACES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "memory"})
 
 _HASH_KEY = os.urandom(32)
-
-_START = 4096  # more than most headers have
-_TAIL = 1 << 16  # the last segment, unless Tink's segments are large
-_PIECE = 1 << 20  # the least that is worth a request of its own
-_PIECES = 8  # of one range, at once
+_LEAST_AHEAD = 1 << 20
 
 
 class _Secret:
@@ -101,41 +98,6 @@ class _Secret:
         if self.seals is None:
             raise InvalidArgument("identity decrypts only: pass recipients to write, too")
         return self.seals
-
-
-class _Message:
-    """An object whose header and end have been authenticated."""
-
-    def __init__(self, path: str, version: str, sealed_size: int,
-                 segments: _native.OpenSegments, options: dict[str, Any]) -> None:
-        self.path = path
-        self.version = version
-        self.sealed_size = sealed_size
-        self.segments = segments
-        self.size = segments.plain_bytes(sealed_size)
-        self.options = options  # of the file system below, such as a version
-
-
-class _Wanted:
-    """A range of a message, in the pieces that are fetched at once."""
-
-    def __init__(self, message: _Message, begin: int, end: int) -> None:
-        self.message = message
-        step = max((end - begin) // _PIECES, _PIECE)
-        bounds = [begin]
-        while bounds[-1] < end:  # whole segments, so that none is fetched twice
-            bounds.append(min(message.segments.segment_end(bounds[-1] + step - 1), end))
-        self.pieces = list(zip(bounds, bounds[1:], strict=False)) or [(begin, end)]
-        self.sealed = [message.segments.sealed_range(*piece, message.sealed_size)
-                       for piece in self.pieces]
-
-    def plain(self, fetched: Sequence[Any]) -> bytes:
-        parts = []
-        for piece, data in zip(self.pieces, fetched, strict=True):
-            if isinstance(data, BaseException):
-                raise data
-            parts.append(self.message.segments.open(*piece, self.message.sealed_size, data))
-        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _start(thread: ThreadPoolExecutor, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -207,7 +169,7 @@ class ReadAhead(BaseCache):  # type: ignore[misc]
         if following is not None:
             following[2].cancel()
         self.miss_count += 1
-        self._ahead = min(max(2 * self._ahead, _PIECE), self.blocksize) if in_order else 0
+        self._ahead = min(max(2 * self._ahead, _LEAST_AHEAD), self.blocksize) if in_order else 0
         self._data = b""
         stop = min(self.segment_end(max(end, start + self._ahead) - 1), self.size)
         if not in_order:
@@ -252,7 +214,7 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
     loc: int  # in the plaintext
     _LINES = 1 << 18
 
-    def __init__(self, fs: ParaesFileSystem, path: str, source: _Message | _native.PlainReader,
+    def __init__(self, fs: ParaesFileSystem, path: str, source: Message | _native.PlainReader,
                  cache_type: str | None = None, **options: Any) -> None:
         self._source = source
         self._lines = (0, b"")
@@ -262,7 +224,7 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
         # The native reader reads ahead.
         super().__init__(fs, path, "rb",
                          cache_type=cache_type or ("none" if is_local else "paraes"), **options)
-        if isinstance(self.cache, ReadAhead) and isinstance(source, _Message):
+        if isinstance(self.cache, ReadAhead) and isinstance(source, Message):
             self.cache.segment_end = source.segments.segment_end
 
     def _fetch_range(self, start: int, end: int) -> bytes:
@@ -271,7 +233,7 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
             return b""
         if isinstance(self._source, _native.PlainReader):
             return self._source.read(start, end - start)
-        return cast(bytes, self.fs._read(self._source, start, end))
+        return cast(bytes, self.fs._messages.read(self._source, start, end))
 
     # Threads may share a file, and take turns.
     def read(self, length: int | None = -1, /) -> bytes:
@@ -636,13 +598,6 @@ class _InOrder(DecryptedReader):
             self._below.close()
 
 
-def _may_be_replaced(error: object) -> bool:
-    """Whether an error may come from an object that is another one by now: it does not
-    authenticate, is shorter, or the range that is asked for is not in it."""
-    return isinstance(error, IntegrityError | OSError) and not isinstance(
-        error, FileNotFoundError | PermissionError | IsADirectoryError)
-
-
 class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
     """Encrypted files in another file system.
 
@@ -684,7 +639,8 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         self._is_local = type(fs) is LocalFileSystem
         self._strip_protocol = self._path  # type: ignore[method-assign]
         self._parent = self._folder_of
-        self._known: Recent[str, _Message] = Recent(256)
+        self._messages = MessagesBelow(fs, self._secret.to_open)
+        self._known: Recent[str, Message] = Recent(256)
 
     # ---- What fsspec keeps of an instance, without the secrets
 
@@ -836,8 +792,8 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         starts: list[Any] = [None] * len(files)
         if secret.header_varies and files:
             count = len(files)
-            starts = self._cat_below([info["name"] for info in files], [0] * count, [32] * count,
-                                     {})
+            starts = self._messages.cat_ranges([info["name"] for info in files], [0] * count,
+                                               [32] * count, {})
         for info, start in zip(files, starts, strict=True):
             sealed_size = info["sealed_size"] = info.get("size")
             info["size"] = None
@@ -850,144 +806,6 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         return infos
 
     # ---- Reading
-
-    def _infos(self, paths: list[str], options: dict[str, Any]) -> list[Any]:
-        """What the file system below says of objects, or its exceptions; at once if it can."""
-        if self.fs.async_impl and len(paths) > 1:
-            infos = fsspec.asyn.sync(self.fs.loop, fsspec.asyn._run_coros_in_chunks,
-                                     [self.fs._info(path, **options) for path in paths],
-                                     return_exceptions=True)
-            # Some are asynchronous only where the file system below them is.
-            if not any(isinstance(info, AttributeError | NotImplementedError) for info in infos):
-                return list(infos)
-        infos = []
-        for path in paths:
-            try:
-                infos.append(self.fs.info(path, **options))
-            except Exception as error:
-                infos.append(error)
-        return infos
-
-    def _fetch(self, ranges: list[tuple[str, int, int]], options: dict[str, Any]) -> list[Any]:
-        """The bytes of ranges of objects, or exceptions."""
-        if not ranges:
-            return []
-        paths, starts, ends = (list(column) for column in zip(*ranges, strict=True))
-        fetched = self._cat_below(paths, starts, ends, options)
-        for at, (path, begin, end) in enumerate(ranges):
-            if not isinstance(fetched[at], BaseException) and len(fetched[at]) != end - begin:
-                fetched[at] = _file_error(
-                    errno.EIO, f"{path}: the bytes {begin} to {end} were asked for, and "
-                    f"{len(fetched[at])} came: it became shorter, or the transfer was cut", path)
-        return fetched
-
-    def _cat_below(self, paths: list[str], starts: list[Any], ends: list[Any],
-                   options: dict[str, Any]) -> list[Any]:
-        fetched = list(self.fs.cat_ranges(paths, starts, ends, on_error="return", **options))
-        for at, data in enumerate(fetched):
-            # As of the "dir" of older versions of fsspec over a file system without coroutines.
-            if isinstance(data, AttributeError | NotImplementedError):
-                try:
-                    fetched[at] = self.fs.cat_file(paths[at], starts[at], ends[at], **options)
-                except Exception as error:
-                    fetched[at] = error
-        return fetched
-
-    def _fetch_one(self, path: str, begin: int, end: int, options: dict[str, Any]) -> bytes:
-        data = self._fetch([(path, begin, end)], options)[0]
-        if isinstance(data, BaseException):
-            raise data
-        return cast(bytes, data)
-
-    def _open_messages(self, paths: list[str], options: dict[str, Any]) -> list[Any]:
-        """Messages whose headers and ends have been authenticated, or exceptions."""
-        infos = self._infos(paths, options)
-        made = self._authenticated(paths, infos, options)
-        # The file system below may have kept the size of an object that is another one by now.
-        failed = [at for at, found in enumerate(made) if _may_be_replaced(found)]
-        if failed:
-            for at in failed:
-                self._invalidate_below(paths[at])
-            new = self._infos([paths[at] for at in failed], options)
-            again = [(at, info) for at, info in zip(failed, new, strict=True)
-                     if isinstance(infos[at], Exception) or isinstance(info, Exception)
-                     or _version(info) != _version(infos[at])]
-            found = self._authenticated([paths[at] for at, _ in again],
-                                        [info for _, info in again], options)
-            for (at, _), message in zip(again, found, strict=True):
-                made[at] = message
-        return made
-
-    def _authenticated(self, paths: list[str], infos: list[Any],
-                       options: dict[str, Any]) -> list[Any]:
-        secret = self._secret.to_open()
-        start_size = _START if secret.header_varies else secret.header_bytes()
-        made: list[Any] = []
-        ranges: list[tuple[str, int, int]] = []
-        for path, info in zip(paths, infos, strict=True):
-            if isinstance(info, Exception):
-                made.append(info)
-            elif info["type"] == "directory":
-                made.append(_file_error(errno.EISDIR, f"{path}: it is a folder", path))
-            elif info.get("size") is None:
-                made.append(_file_error(errno.ESPIPE, f"{path}: its size is not known, so that it "
-                                        "can be read in order only", path))
-            else:
-                made.append(None)
-                size = info["size"]
-                ranges += [(path, 0, min(start_size, size)), (path, max(size - _TAIL, 0), size)]
-        fetched = iter(self._fetch(ranges, options))
-        for at, (path, info) in enumerate(zip(paths, infos, strict=True)):
-            if made[at] is None:
-                parts = (next(fetched), next(fetched))
-                try:
-                    made[at] = self._message(path, info, *parts, options)
-                except Exception as error:
-                    made[at] = error
-        return made
-
-    def _message(self, path: str, info: dict[str, Any], start: Any, tail: Any,
-                 options: dict[str, Any]) -> _Message:
-        for part in (start, tail):
-            if isinstance(part, BaseException):
-                raise part
-        secret = self._secret.to_open()
-        size = info["size"]
-        if secret.header_varies and len(start) >= 32:
-            needed = secret.header_bytes(start)
-            if len(start) < needed <= size:
-                start = self._fetch_one(path, 0, needed, options)
-        message = _Message(path, _version(info), size, secret.segments(start), options)
-        ends = (message.size, message.size, size)
-        begin, end = message.segments.sealed_range(*ends)
-        if end - begin > len(tail):
-            tail = self._fetch_one(path, begin, end, options)
-        message.segments.open(*ends, tail[len(tail) - (end - begin):])
-        return message
-
-    def _invalidate_below(self, path: str) -> None:
-        self.fs.invalidate_cache(self.fs._parent(path))
-        self.fs.invalidate_cache(path)
-
-    def _read(self, message: _Message, begin: int, end: int) -> bytes:
-        wanted = _Wanted(message, begin, end)
-        try:
-            return wanted.plain(self._fetch([(message.path, *sealed) for sealed in wanted.sealed],
-                                            message.options))
-        except Exception as error:
-            if _may_be_replaced(error) and self._is_replaced(message):
-                raise _file_error(errno.ESTALE, f"{message.path}: it changed while it was read; "
-                                  "open it again", message.path) from error
-            raise
-
-    def _is_replaced(self, message: _Message) -> bool:
-        self._invalidate_below(message.path)
-        try:
-            return _version(self.fs.info(message.path, **message.options)) != message.version
-        except FileNotFoundError:
-            return True
-        except Exception:
-            return False  # nobody knows
 
     def _forget(self, path: str | None) -> None:
         if path is None:
@@ -1021,7 +839,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
             known = {path: self._known.get(path) for path in paths}
         out = self._plain_ranges(paths, starts, ends, known=known, options=kwargs)
         # An object may have been replaced since it was opened: then nothing of it authenticates.
-        stale = [at for at, part in enumerate(out) if _may_be_replaced(part)]
+        stale = [at for at, part in enumerate(out) if may_be_replaced(part)]
         if stale:
             columns = [[column[at] for at in stale] for column in (paths, starts, ends)]
             again = self._plain_ranges(*columns, known={}, options=kwargs)
@@ -1037,23 +855,23 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
                       known: dict[str, Any], options: dict[str, Any]) -> list[Any]:
         messages = dict.fromkeys(paths) | known
         missing = [path for path, message in messages.items() if message is None]
-        for path, message in zip(missing, self._open_messages(missing, options), strict=True):
+        for path, message in zip(missing, self._messages.open(missing, options), strict=True):
             messages[path] = message
-            if isinstance(message, _Message) and not options:
+            if isinstance(message, Message) and not options:
                 self._known.put(path, message)
         ranges: list[tuple[str, int, int]] = []
         parts: list[Any] = []
         for path, start, end in zip(paths, starts, ends, strict=True):
             part: Any = messages[path]
-            if isinstance(part, _Message):
+            if isinstance(part, Message):
                 begin, stop, _ = slice(start, end).indices(part.size)
-                part = _Wanted(part, begin, max(begin, stop))
+                part = Wanted(part, begin, max(begin, stop))
                 ranges += [(path, *sealed) for sealed in part.sealed]
             parts.append(part)
-        fetched = iter(self._fetch(ranges, options))
+        fetched = iter(self._messages.fetch(ranges, options))
         out: list[Any] = []
         for part in parts:
-            if isinstance(part, _Wanted):
+            if isinstance(part, Wanted):
                 data = [next(fetched) for _ in part.sealed]
                 try:
                     part = part.plain(data)
@@ -1070,7 +888,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
             return self.cat_file(paths[0], **kwargs)
         paths = [one for one in paths if not (recursive and self.isdir(one))]
         anything = [None] * len(paths)
-        fetched = self._cat_below(paths, anything, anything, kwargs) if paths else []
+        fetched = self._messages.cat_ranges(paths, anything, anything, kwargs) if paths else []
         secret = self._secret.to_open()
         out: dict[str, Any] = {}
         for name, data in zip(paths, fetched, strict=True):
@@ -1125,7 +943,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
             info = self.fs.info(path, **kwargs)
             if info["type"] != "directory" and info.get("size") is None:
                 return _InOrder(self.fs.open(path, "rb", **kwargs), secret)
-            source = self._open_messages([path], kwargs)[0]
+            source = self._messages.open([path], kwargs)[0]
             if isinstance(source, Exception):
                 raise source
         return EncryptedFile(self, path, source, block_size=block_size, cache_type=cache_type,
@@ -1204,11 +1022,3 @@ def _without_paraes(path: str) -> str:
     for prefix in ("paraes::", "paraes://"):
         path = path.removeprefix(prefix)
     return path
-
-
-def _version(info: dict[str, Any]) -> str:
-    """What changes when an object is replaced."""
-    names = ("ETag", "etag", "VersionId", "generation", "mtime", "LastModified", "last_modified",
-             "updated", "created", "ino", "size")
-    return repr([info.get(name) for name in names])
-

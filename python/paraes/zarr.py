@@ -51,7 +51,7 @@ _INLINE = 1 << 14  # bytes that are not worth a thread
 class _Known:
     """A value whose header and end have been authenticated."""
 
-    def __init__(self, segments: _native.OpenSegments, sealed_size: int) -> None:
+    def __init__(self, segments: _native.Segments, sealed_size: int) -> None:
         self.segments = segments
         self.sealed_size = sealed_size
         self.size = segments.plain_bytes(sealed_size)
