@@ -1,0 +1,573 @@
+"""Where objects are read and written: whatever fsspec opens.
+
+Sources and targets are pickled and used in other processes and on other machines.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import fsspec
+import fsspec.asyn
+from fsspec.core import OpenFile, url_to_fs
+from fsspec.implementations.dirfs import DirFileSystem
+from fsspec.implementations.local import LocalFileSystem
+
+from paraes._messages import version_of
+from paraes.exceptions import InvalidArgument, _file_error
+from paraes.fsspec import ParaesFileSystem, _protocols, _Upload
+
+if TYPE_CHECKING:
+    from fsspec.spec import AbstractFileSystem
+
+_T = TypeVar("_T")
+
+_S3 = frozenset({"s3", "s3a"})
+_TRIES = 4  # of a request that reads
+_PIECE = 256 << 10  # of local files: stays in the cache of a core between reading and sealing
+
+
+class SourceChanged(Exception):
+    """The source is not what it was when its encryption began."""
+
+
+def resolve(place: Any, options: dict[str, Any] | None,
+            name: str) -> tuple[AbstractFileSystem, str]:
+    """The file system and the path of a URL, a path, or what fsspec.open() returns."""
+    if isinstance(place, OpenFile):
+        if options:
+            raise InvalidArgument(f"{name}_options: {name} is a file of fsspec, which has its own")
+        if place.compression is not None:
+            raise InvalidArgument(f"{name}: it is compressed by fsspec: compress it before")
+        fs, path = place.fs, place.path
+    else:
+        fs, path = url_to_fs(os.fspath(place), **(options or {}))
+    while isinstance(fs, DirFileSystem):
+        fs, path = fs.fs, fs._join(path)
+    if getattr(fs, "async_impl", False) and fs.asynchronous:
+        raise InvalidArgument(f"{name}: an asynchronous file system cannot be used; pass one "
+                              "without asynchronous=True")
+    return fs, path
+
+
+def url_of(fs: AbstractFileSystem, path: str) -> str:
+    return str(fs.unstrip_protocol(path))
+
+
+def is_local(fs: AbstractFileSystem) -> bool:
+    return type(fs) is LocalFileSystem
+
+
+def _is_s3(fs: AbstractFileSystem) -> bool:
+    return not _S3.isdisjoint(_protocols(fs)) and hasattr(fs, "call_s3")
+
+
+def _code(error: BaseException | None) -> str:
+    """The code of an error of S3, which s3fs has as the cause of its own."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        if isinstance(response, dict):
+            return str(response.get("Error", {}).get("Code", ""))
+        error = error.__cause__
+    return ""
+
+
+def _call_s3(fs: Any, path: str, method: str, **options: Any) -> Any:
+    try:
+        return fs.call_s3(method, **options)
+    except OSError:
+        raise
+    except Exception as error:  # botocore has its own for what the network does
+        raise _file_error(errno.EIO, f"{path}: {error}", path) from error
+
+
+_NEVER_BETTER = (FileNotFoundError, PermissionError, IsADirectoryError, InvalidArgument)
+
+
+def _again(work: Callable[[], _T]) -> _T:
+    """Reads again what a busy or broken network did not bring."""
+    for attempt in range(_TRIES):
+        try:
+            return work()
+        except _NEVER_BETTER:
+            raise
+        except OSError:
+            if attempt + 1 == _TRIES:
+                raise
+            time.sleep(0.1 * 4**attempt)
+    raise AssertionError
+
+
+def _view(name: str, size: int, kept: threading.local) -> memoryview:
+    """Memory of this thread for `size` bytes. New memory would take as long as the work."""
+    memory = getattr(kept, name, None)
+    if memory is None or len(memory) < size:
+        memory = bytearray(size)
+        setattr(kept, name, memory)
+    return memoryview(memory)[:size]
+
+
+_kept = threading.local()
+
+
+def buffer(name: str, size: int) -> memoryview:
+    return _view(name, size, _kept)
+
+
+def forget_buffers() -> None:
+    """Free the memory of this thread."""
+    _kept.__dict__.clear()
+
+
+class Source:
+    """An object that is read in ranges, by many at once."""
+
+    piece_bytes: int | None = None  # the most to read at once; any range if there is no limit
+
+    def __init__(self, fs: AbstractFileSystem, path: str) -> None:
+        info = fs.info(path)
+        if info["type"] == "directory":
+            raise _file_error(errno.EISDIR, f"{path}: it is a folder; encrypt its files one by one",
+                              path)
+        if info.get("size") is None:
+            raise _file_error(errno.ESPIPE, f"{path}: its size is not known, so that it cannot be "
+                              "read in parts", path)
+        self.fs = fs
+        self.path = path
+        self.size: int = info["size"]
+        self.version = version_of(info)
+        self.tag: str | None = info.get("ETag") if _is_s3(fs) else None
+
+    @property
+    def url(self) -> str:
+        return url_of(self.fs, self.path)
+
+    @property
+    def proves_version(self) -> bool:
+        """Whether the store itself refuses to read another version."""
+        return self.tag is not None
+
+    def read(self, begin: int, end: int) -> Any:
+        """The bytes of a range; the memory is used again by the next call of this thread."""
+        if begin == end:
+            return b""
+        return _again(lambda: self._read(begin, end))
+
+    def _read(self, begin: int, end: int) -> Any:
+        if self.tag is not None:
+            data = self._read_s3(begin, end)
+        else:
+            data = self.fs.cat_file(self.path, begin, end)
+        if len(data) != end - begin:
+            raise _file_error(errno.EIO, f"{self.path}: the bytes {begin} to {end} were asked for, "
+                              f"and {len(data)} came: it became shorter, or the transfer was cut",
+                              self.path)
+        return data
+
+    def _read_s3(self, begin: int, end: int) -> Any:
+        bucket, key, version = self.fs.split_path(self.path)
+        wanted = {"VersionId": version} if version else {}
+        try:
+            answer = _call_s3(self.fs, self.path, "get_object", Bucket=bucket, Key=key,
+                              IfMatch=self.tag, Range=f"bytes={begin}-{end - 1}", **wanted)
+        except OSError as error:
+            if _code(error) in ("PreconditionFailed", "412", "InvalidRange"):
+                raise SourceChanged(self.path) from error
+            raise
+        try:
+            return fsspec.asyn.sync(self.fs.loop, answer["Body"].read)
+        except OSError:
+            raise
+        except Exception as error:  # the connection was cut
+            raise _file_error(errno.EIO, f"{self.path}: the transfer was cut: {error}",
+                              self.path) from error
+        finally:
+            answer["Body"].close()
+
+    def check(self) -> None:
+        """Raises SourceChanged if it is another one by now, as far as anybody can tell."""
+        self.fs.invalidate_cache(self.path)
+        self.fs.invalidate_cache(self.fs._parent(self.path))
+        try:
+            info = self.fs.info(self.path)
+        except FileNotFoundError:
+            raise SourceChanged(self.path) from None
+        if version_of(info) != self.version:
+            raise SourceChanged(self.path)
+
+
+class LocalSource(Source):
+    """A regular file, here and at all workers."""
+
+    piece_bytes = _PIECE
+
+    def __init__(self, fs: AbstractFileSystem, path: str) -> None:
+        super().__init__(fs, path)
+        if not os.path.isfile(path):
+            raise InvalidArgument(f"{path}: it is no regular file, so that it cannot be read in "
+                                  "parts: `paraes encrypt` takes pipes and devices")
+        self.status = self._status(os.stat(path))
+        self.size = self.status[1]
+        self.version = repr(self.status)
+
+    @staticmethod
+    def _status(status: os.stat_result) -> tuple[int, int, int]:
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+    def read(self, begin: int, end: int) -> Any:
+        view = buffer("piece", end - begin)
+        file = getattr(_kept, "file", None)
+        if file is None or file[0] != (self.path, self.status):
+            self.close()
+            _kept.file = file = ((self.path, self.status), _File(self.path))
+        done = 0
+        while done < len(view):
+            n = os.preadv(file[1].number, [view[done:]], begin + done)
+            if n == 0:
+                raise SourceChanged(self.path)
+            done += n
+        return view
+
+    @staticmethod
+    def close() -> None:
+        """Close what this thread has open."""
+        _kept.__dict__.pop("file", None)
+
+    def check(self) -> None:
+        try:
+            if self._status(os.stat(self.path)) == self.status:
+                return
+        except FileNotFoundError:
+            pass
+        raise SourceChanged(self.path)
+
+
+class _File:
+    """A descriptor that closes itself."""
+
+    def __init__(self, path: str) -> None:
+        self.number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+
+    def __del__(self) -> None:
+        os.close(self.number)
+
+
+def source_of(place: Any, options: dict[str, Any] | None) -> Source:
+    fs, path = resolve(place, options, "source")
+    return LocalSource(fs, path) if is_local(fs) else Source(fs, path)
+
+
+# ---- Targets
+
+
+class Target:
+    """An object that appears when it is complete. Parts have numbers from 0."""
+
+    in_order = False  # takes the parts one after another, in the process that began
+    keeps_parts = False  # whether parts of an earlier run are still there, and are the right ones
+    reuses_buffers = False  # whether put() is done with its data when it returns
+
+    def __init__(self, fs: AbstractFileSystem, path: str, overwrite: bool) -> None:
+        self.fs = fs
+        self.path = path
+        self.overwrite = overwrite
+
+    @property
+    def url(self) -> str:
+        return url_of(self.fs, self.path)
+
+    def check_absent(self) -> None:
+        if not self.overwrite and self._exists():
+            raise _file_error(errno.EEXIST, f"{self.path}: it exists already and was not replaced: "
+                              "allow to overwrite it, or choose another target", self.path)
+
+    def _exists(self) -> bool:
+        self._forget()
+        return bool(self.fs.exists(self.path))
+
+    def _forget(self) -> None:
+        self.fs.invalidate_cache(self.path)
+        self.fs.invalidate_cache(self.fs._parent(self.path))
+
+    def check(self) -> None:
+        """Refuse what can be no target, before any work."""
+        self.check_absent()
+
+    def begin(self) -> None: ...
+
+    def facts(self) -> dict[str, Any]:
+        """What a later run needs to go on, in terms of JSON."""
+        return {}
+
+    def go_on(self, facts: dict[str, Any]) -> dict[int, str] | None:
+        """Take over from an earlier run. Returns the parts that are there, with their tags, or None
+        if nothing is left to go on with."""
+        return None
+
+    def put(self, number: int, offset: int, data: Any) -> str:
+        """Store a part, and return what complete() needs of it."""
+        raise NotImplementedError
+
+    def complete(self, tags: list[str], size: int) -> None:
+        raise NotImplementedError
+
+    def abort(self) -> None:
+        raise NotImplementedError
+
+
+class S3Target(Target):
+    """A multipart upload."""
+
+    keeps_parts = True
+
+    def __init__(self, fs: AbstractFileSystem, path: str, overwrite: bool) -> None:
+        super().__init__(fs, path, overwrite)
+        bucket, key, _ = fs.split_path(path)
+        if not key:
+            raise InvalidArgument(f"{path}: it is a bucket: name an object in it")
+        self._where = {"Bucket": bucket, "Key": key}
+        self._upload: str | None = None
+
+    def _call(self, method: str, **options: Any) -> Any:
+        return _call_s3(self.fs, self.path, method, **self._where, **options)
+
+    def begin(self) -> None:
+        self._upload = self._call("create_multipart_upload")["UploadId"]
+
+    def facts(self) -> dict[str, Any]:
+        return {"upload": self._upload}
+
+    def go_on(self, facts: dict[str, Any]) -> dict[int, str] | None:
+        self._upload = facts["upload"]
+        found: dict[int, str] = {}
+        after = 0
+        while True:
+            try:
+                answer = self._call("list_parts", UploadId=self._upload, PartNumberMarker=after)
+            except FileNotFoundError:
+                return None
+            for part in answer.get("Parts", ()):
+                found[part["PartNumber"] - 1] = part["ETag"]
+            if not answer.get("IsTruncated"):
+                return found
+            after = answer["NextPartNumberMarker"]
+
+    def put(self, number: int, offset: int, data: Any) -> str:
+        try:
+            answer = self._call("upload_part", UploadId=self._upload, PartNumber=number + 1,
+                                Body=data)
+        except FileNotFoundError as error:
+            raise self._lost(error) from error
+        return str(answer["ETag"])
+
+    def _lost(self, error: Exception) -> Exception:
+        if _code(error) != "NoSuchUpload":
+            return error
+        return _file_error(errno.ESTALE, f"{self.path}: the store has given up the upload, as it "
+                           "does after some days, or somebody has: start the object anew",
+                           self.path)
+
+    def complete(self, tags: list[str], size: int) -> None:
+        self.check_absent()
+        parts = [{"PartNumber": number + 1, "ETag": tag} for number, tag in enumerate(tags)]
+        try:
+            self._call("complete_multipart_upload", UploadId=self._upload,
+                       MultipartUpload={"Parts": parts})
+        except FileNotFoundError as error:
+            # An answer may be lost, and the next try finds the upload complete.
+            if _code(error) != "NoSuchUpload" or not self._is_ours(tags):
+                raise self._lost(error) from error
+        if self._info().get("size") != size:
+            raise _file_error(errno.EIO, f"{self.path}: the store says that the object is "
+                              f"complete, but it has not its size of {size} bytes", self.path)
+
+    def _info(self) -> Any:
+        self._forget()
+        return self.fs.info(self.path)
+
+    def _is_ours(self, tags: list[str]) -> bool:
+        """Whether the object was made of these parts, if the store makes tags by MD5."""
+        try:
+            digests = b"".join(bytes.fromhex(tag.strip('"')) for tag in tags)
+            found = str(self._info().get("ETag", "")).strip('"')
+        except (ValueError, FileNotFoundError):
+            return False
+        digest = hashlib.md5(digests, usedforsecurity=False).hexdigest()
+        return found == f"{digest}-{len(tags)}"
+
+    def abort(self) -> None:
+        if self._upload is None:
+            return
+        for _ in range(2):  # a part that came meanwhile may be left by the first
+            try:
+                self._call("abort_multipart_upload", UploadId=self._upload)
+            except FileNotFoundError:
+                return
+
+
+class LocalTarget(Target):
+    """A file, in a folder that all workers have."""
+
+    reuses_buffers = True
+
+    def __init__(self, fs: AbstractFileSystem, path: str, overwrite: bool) -> None:
+        # A symbolic link stays, and what it leads to is replaced.
+        super().__init__(fs, os.path.realpath(path), overwrite)
+        self._partial = ""
+        # Those of the target, unless it has its own.
+        self.mode: int | None = None
+        self.modified: int | None = None
+
+    def _exists(self) -> bool:
+        return os.path.lexists(self.path)
+
+    def check(self) -> None:
+        if os.path.lexists(self.path) and not os.path.isfile(self.path):
+            if os.path.isdir(self.path):
+                raise _file_error(errno.EISDIR, f"{self.path}: it is a folder", self.path)
+            raise InvalidArgument(f"{self.path}: it is no regular file, and is not replaced: "
+                                  "`paraes encrypt` writes to pipes and devices")
+        self.check_absent()
+
+    def begin(self) -> None:
+        self._partial = f"{self.path}.{secrets.token_hex(8)}.partial"
+        os.close(self._opened(os.O_CREAT | os.O_EXCL))
+
+    def _opened(self, flags: int = 0) -> int:
+        try:
+            return os.open(self._partial, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
+        except OSError as error:
+            raise _file_error(error.errno or errno.EIO, f"{self._partial}: cannot write: "
+                              f"{error.strerror}", self._partial) from error
+
+    def facts(self) -> dict[str, Any]:
+        return {"partial": self._partial}
+
+    def go_on(self, facts: dict[str, Any]) -> dict[int, str] | None:
+        self._partial = facts["partial"]
+        # What was written may not have reached the disk, so none of it is taken for there.
+        return {} if os.path.isfile(self._partial) else None
+
+    def put(self, number: int, offset: int, data: Any) -> str:
+        file = self._opened()
+        try:
+            view = memoryview(data)
+            done = 0
+            while done < len(view):
+                done += os.pwrite(file, view[done:], offset + done)
+        except OSError as error:
+            raise _file_error(error.errno or errno.EIO, f"{self._partial}: cannot write: "
+                              f"{error.strerror}", self._partial) from error
+        finally:
+            os.close(file)
+        return ""
+
+    def complete(self, tags: list[str], size: int) -> None:
+        file = self._opened()
+        try:
+            if os.fstat(file).st_size != size:
+                raise _file_error(errno.EIO, f"{self._partial}: it has not its size of {size} "
+                                  "bytes: another program changed it", self._partial)
+            os.fchmod(file, self._final_mode())
+            if self.modified is not None:
+                os.utime(file, ns=(self.modified, self.modified))
+            os.fsync(file)
+        finally:
+            os.close(file)
+        if not self.overwrite:
+            try:
+                os.link(self._partial, self.path)  # never over another one
+            except FileExistsError:
+                self.check_absent()
+                raise
+            except OSError:  # no hard links here
+                self.check_absent()
+                os.rename(self._partial, self.path)
+            else:
+                os.unlink(self._partial)
+        else:
+            os.replace(self._partial, self.path)
+        folder = os.open(os.path.dirname(self.path), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        except OSError:
+            pass  # not for folders, on some systems
+        finally:
+            os.close(folder)
+
+    def _final_mode(self) -> int:
+        if self.mode is not None:
+            return self.mode
+        try:
+            return os.stat(self.path).st_mode & 0o777
+        except FileNotFoundError:
+            return 0o666 & ~current_umask()
+
+    def abort(self) -> None:
+        try:
+            os.unlink(self._partial)
+        except FileNotFoundError:
+            pass
+
+
+def current_umask() -> int:
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o077
+
+
+class InOrderTarget(Target):
+    """Any other object: one process writes it, from its beginning to its end."""
+
+    in_order = True
+
+    def __init__(self, fs: AbstractFileSystem, path: str, overwrite: bool) -> None:
+        super().__init__(fs, path, overwrite)
+        self._upload: _Upload | None = None
+        self._next = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_upload": None}  # workers return parts, and write nothing
+
+    def begin(self) -> None:
+        self._upload = _Upload(self.fs, self.path, "wb" if self.overwrite else "xb", {})
+
+    def put(self, number: int, offset: int, data: Any) -> str:
+        assert self._upload is not None and offset == self._next
+        self._upload.write(data)
+        self._next += len(data)
+        return ""
+
+    def complete(self, tags: list[str], size: int) -> None:
+        assert self._upload is not None
+        self._upload.finish()
+        self._upload.commit()
+
+    def abort(self) -> None:
+        if self._upload is not None:
+            self._upload.discard(wait=True)
+
+
+def target_of(place: Any, options: dict[str, Any] | None, overwrite: bool) -> Target:
+    fs, path = resolve(place, options, "target")
+    if isinstance(fs, ParaesFileSystem):
+        raise InvalidArgument("target: paraes:: would encrypt it once more: leave it out")
+    if is_local(fs):
+        return LocalTarget(fs, path, overwrite)
+    if _is_s3(fs):
+        return S3Target(fs, path, overwrite)
+    return InOrderTarget(fs, path, overwrite)
+
+
+def warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=3)

@@ -1,0 +1,223 @@
+"""What a worker does with a part, and where it has its key from."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from paraes import _native
+from paraes._recent import Recent
+from paraes.exceptions import Error, InvalidArgument
+from paraes.objects._parts import Part, Parts
+from paraes.objects._places import LocalSource, Source, SourceChanged, Target, buffer
+
+_MOST_KEY_BYTES = 1 << 16
+
+
+def key_of_command(command: str, options: dict[str, Any]) -> _native.Secret:
+    """The secret that a shell command prints, by the rules of a key file."""
+    done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise InvalidArgument(f"key_command: it failed with exit status {done.returncode}")
+    if len(done.stdout) >= _MOST_KEY_BYTES:
+        raise InvalidArgument("key_command: what it prints is no key: it is too long")
+    reading, writing = os.pipe()
+    try:
+        with open(writing, "wb") as pipe:
+            pipe.write(done.stdout)
+        try:
+            return _native.Secret(False, {**options, "key_file": f"/dev/fd/{reading}"})
+        except Error as error:
+            text = str(error).replace(f"/dev/fd/{reading}", "key_command").replace(
+                "key_file: ", "")
+            raise InvalidArgument(text) from None
+    finally:
+        os.close(reading)
+
+
+class SentKey:
+    """The key of one message. It is in no repr, and so in no log."""
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self._parts = parts
+
+    def message(self) -> _native.Segments:
+        return _native.Segments(self._parts, 1)
+
+    def __repr__(self) -> str:
+        return "<the key of a message>"
+
+
+class OwnKey:
+    """How a worker reads the key by itself."""
+
+    def __init__(self, key_file: Any, key_command: str | None, options: dict[str, Any]) -> None:
+        self.key_file = None if key_file is None else os.path.abspath(os.fspath(key_file))
+        self.key_command = key_command
+        self.options = {**options, "threads": 1}
+
+    def secret(self) -> _native.Secret:
+        if self.key_command is not None:
+            return key_of_command(self.key_command, self.options)
+        return _native.Secret(False, {**self.options, "key_file": self.key_file})
+
+    def message(self, header: bytes) -> _native.Segments:
+        return self.secret().segments(header)
+
+
+class Job:
+    """What all parts of an object have in common. Workers get it pickled."""
+
+    def __init__(self, token: str, verb: str, source: Source, target: Target | None, header: bytes,
+                 plain_bytes: int, per_part: int, key: OwnKey | SentKey | None) -> None:
+        self.token = token  # of this salt
+        self.verb = verb
+        self.source = source
+        self.target = target
+        self.header = header
+        self.plain_bytes = plain_bytes
+        self.per_part = per_part
+        self.key = key  # None: it comes in another way
+        self._made: tuple[_native.Segments, Parts] | None = None
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def use(self, message: _native.Segments) -> None:
+        self._made = (message, Parts(message, self.plain_bytes, self.per_part))
+
+    def made(self) -> tuple[_native.Segments, Parts]:
+        with self._lock:  # age and commands run once
+            if self._made is None:
+                if isinstance(self.key, SentKey):
+                    self.use(self.key.message())
+                elif self.key is not None:
+                    self.use(self.key.message(self.header))
+                else:
+                    raise NeedsKey
+            assert self._made is not None
+            return self._made
+
+
+class NeedsKey(Exception):
+    """This process has not got the key of the message yet."""
+
+
+class Packed(bytes):
+    """A pickled Job. It may have a key, so it shows nothing of itself."""
+
+    def __repr__(self) -> str:
+        return "<an object of paraes>"
+
+    __str__ = __repr__
+
+
+_jobs: Recent[str, Job] = Recent(4)
+_jobs_lock = threading.Lock()
+
+
+def pack(job: Job) -> Packed:
+    return Packed(pickle.dumps(job))
+
+
+def unpack(token: str, packed: Packed) -> Job:
+    """The job, which this process keeps for its next parts."""
+    with _jobs_lock:
+        job = _jobs.get(token)
+        if job is None:
+            job = pickle.loads(packed)
+            _jobs.put(token, job)
+        return job
+
+
+def forget(token: str) -> None:
+    with _jobs_lock:
+        _jobs.drop(token)
+
+
+class Sealed(NamedTuple):
+    """A part before it leaves."""
+
+    part: Part
+    data: Any
+    mark: bytes
+
+
+def _pieces_of(job: Job, parts: Parts, part: Part) -> list[Part]:
+    return parts.pieces(part, job.source.piece_bytes)
+
+
+def seal(job: Job, number: int, keeps: bool) -> Sealed:
+    """Read and seal a part. keeps: whether the caller keeps it after this thread's next part."""
+    message, parts = job.made()
+    part = parts[number]
+    header = len(job.header) if number == 0 else 0
+    if keeps or job.target is None or not job.target.reuses_buffers:
+        out: Any = bytearray(part.sealed_bytes)
+        view = memoryview(out)
+    else:
+        out = view = buffer("part", part.sealed_bytes)
+    view[:header] = job.header[:header]
+    begin = part.sealed[0]
+    for piece in _pieces_of(job, parts, part):
+        plain = job.source.read(*piece.plain)
+        message.seal(piece.first, piece.ends, plain,
+                     view[piece.sealed[0] - begin:piece.sealed[1] - begin])
+    if isinstance(job.source, LocalSource):
+        job.source.check()
+    return Sealed(part, out, message.fingerprint(part.first, view[header:]))
+
+
+def send(job: Job, sealed: Sealed) -> str:
+    assert job.target is not None
+    return job.target.put(sealed.part.number, sealed.part.sealed[0], sealed.data)
+
+
+def encrypt_part(job: Job, number: int, claim: Callable[[int, bytes], bool],
+                 has_it: bool) -> str | None:
+    """Seal and send a part, unless another plaintext was sealed as this part. has_it: the target
+    has the part; only that the plaintext is still the same is to be shown."""
+    sealed = seal(job, number, keeps=False)
+    if not claim(number, sealed.mark):
+        raise SourceChanged(job.source.path)
+    return None if has_it else send(job, sealed)
+
+
+def open_part(job: Job, number: int, keeps: bool) -> tuple[Part, Any]:
+    """Read and authenticate a part, and return its plaintext."""
+    message, parts = job.made()
+    part = parts[number]
+    if keeps or job.target is None or not job.target.reuses_buffers:
+        out: Any = bytearray(part.plain_bytes if job.target is not None else 0)
+    else:
+        out = buffer("part", part.plain_bytes)
+    view = memoryview(out)
+    begin = part.plain[0]
+    for piece in _pieces_of(job, parts, part):
+        sealed = job.source.read(*piece.sealed)
+        if job.target is None:
+            plain = buffer("plain", piece.plain_bytes)
+        else:
+            plain = view[piece.plain[0] - begin:piece.plain[1] - begin]
+        message.open_into(piece.first, piece.ends, sealed, plain)
+    if isinstance(job.source, LocalSource):
+        job.source.check()
+    return part, out
+
+
+def decrypt_part(job: Job, number: int) -> str | None:
+    """Open a part, and write its plaintext unless there is no target."""
+    part, plain = open_part(job, number, keeps=False)
+    if job.target is None or part.plain_bytes == 0 and number > 0:
+        return None
+    return job.target.put(number, part.plain[0], plain)
