@@ -115,7 +115,7 @@ class Finder {
       const int code = errno;
       const bool recipient = plan_.recursive && input.rfind("age1", 0) == 0;
       refuse(input,
-             std::string(io_error(input_name(input), "open", code).what()) +
+             error_text(io_error(input_name(input), "open", code)) +
                  (recipient ? " (-r is short for --recursive; a recipient goes with --recipient)"
                             : ""),
              1);

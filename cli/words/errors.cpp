@@ -17,6 +17,11 @@ bool is_closed_pipe(const std::exception& error) {
 
 // The flags and commands that help with an error. The library does not know them.
 std::string advice(const std::exception& error) {
+  if (const auto* io = dynamic_cast<const IoError*>(&error);
+      io != nullptr && io->code() == ENOENT && io->path().find("://") != std::string::npos) {
+    return " (for an object of S3 or another store, take `paraes-objects`: pip install "
+           "'paraes[objects]')";
+  }
   if (is_a(error_kind(error), ErrorKind::unknown_device)) return "; `paraes devices` lists all";
   if (const auto* missing = dynamic_cast<const MissingProgram*>(&error)) {
     return fmt::format(" (`paraes devices --compile --arch {} -o FOLDER` compiles them)",

@@ -1,7 +1,8 @@
 """A minimal S3 server on the loopback interface, which remembers every byte that reached it.
 
 Buckets exist as soon as they are named. It serves what s3fs and paraes.objects ask for: objects,
-ranges with If-Match, and multipart uploads. `fault` sees each request before it is answered.
+ranges with If-Match, and multipart uploads. `fault` sees each request before it is served, and
+`after` sees what completes an upload when that is done and before it is answered.
 """
 
 import hashlib
@@ -28,6 +29,14 @@ class Cut(Exception):
     direction."""
 
     def __init__(self, size=0):
+        super().__init__()
+        self.bytes = size
+
+
+class Short(Exception):
+    """What a fault raises: an answer that claims to be whole, and has only its first bytes."""
+
+    def __init__(self, size):
         super().__init__()
         self.bytes = size
 
@@ -64,6 +73,7 @@ class Sink:
         self.all_uploads = {}
         self.requests = []
         self.fault = None
+        self.after = None
         self.lock = threading.RLock()
         sink = self
 
@@ -171,6 +181,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 self.wfile.flush()
             self.close_connection = True
             self.connection.close()
+        except Short as short:
+            self._get(request, None, short.bytes, says_so=True)
         except Refused as error:
             if body is None and self.command in ("PUT", "POST"):
                 body = self._body()
@@ -205,7 +217,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                          time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(when)))
         self.end_headers()
 
-    def _get(self, request, _, limit=None):
+    def _get(self, request, _, limit=None, says_so=False):
         if "list-type" in request.query:
             self._list(request)
             return
@@ -223,6 +235,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             if begin >= len(body):
                 raise Refused(416, "InvalidRange")
             body, status = body[begin:end], 206
+        if says_so:
+            body = body[:limit]
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("ETag", tag)
@@ -312,6 +326,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         with self.sink.lock:
             self.sink.objects[name] = (whole, f'"{digest}-{len(numbers)}"', time.time())
             del self.sink.uploads[request.query["uploadId"]]
+        if self.sink.after is not None:
+            self.sink.after(request)
         self._xml("<CompleteMultipartUploadResult/>")
 
     def _delete(self, request, _):

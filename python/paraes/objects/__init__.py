@@ -52,7 +52,16 @@ if TYPE_CHECKING:
     Place: TypeAlias = str | os.PathLike[str] | OpenFile
     Workers: TypeAlias = Executor | Any  # None, or a distributed.Client
 
-__all__ = ["ObjectResult", "abort", "decrypt", "encrypt", "resume", "verify"]
+__all__ = [
+    "Interrupted",
+    "ObjectResult",
+    "abort",
+    "decrypt",
+    "encrypt",
+    "interrupted",
+    "resume",
+    "verify",
+]
 
 del _fsspec
 
@@ -88,6 +97,18 @@ class OpenObjectOptions(_Format, total=False):
     passphrase: str | Buffer
     identity: Path | Iterable[Path]
     max_scrypt_log2n: int
+
+
+class Interrupted(NamedTuple):
+    """An encryption that was interrupted, or goes on now."""
+
+    target: str
+    source: str
+    bytes: int  # of plaintext
+    parts: int
+    parts_done: int
+    state: str  # the file
+    running: bool
 
 
 class ObjectResult(NamedTuple):
@@ -208,6 +229,20 @@ def abort(target: Place, *, target_options: dict[str, Any] | None = None,
     _abort(State.load(_path_of_state(to, state)), to)
 
 
+def interrupted() -> list[Interrupted]:
+    """The encryptions whose states are in the default folder."""
+    found = []
+    for path in _state.default_paths():
+        try:
+            state, running = State.look(path)
+            facts = state.facts
+            found.append(Interrupted(facts["target"], facts["source"], facts["bytes"],
+                                     facts["parts"], len(state.done), path, running))
+        except (OSError, InvalidArgument, KeyError) as error:
+            warn(f"{path}: {error}")
+    return found
+
+
 def decrypt(source: Place, target: Place, *, executor: Workers = None, workers: int | None = None,
             part_size: int | None = None, overwrite: bool = False,
             source_options: dict[str, Any] | None = None,
@@ -325,9 +360,9 @@ class _Run:
             try:
                 if not target.in_order:
                     state = State.create(path, {
-                        "source": source.url, "version": source.version, "target": target.url,
-                        "overwrite": target.overwrite, "bytes": source.size,
-                        "segments": per_part,
+                        "source": source.url, "source_version": source.version,
+                        "target": target.url, "overwrite": target.overwrite, "bytes": source.size,
+                        "segments": per_part, "parts": job.made()[1].count,
                         "header": base64.b64encode(job.header).decode(),
                         "upload": target.facts()})
             except BaseException:
@@ -380,7 +415,7 @@ class _Run:
         try:
             header = base64.b64decode(facts["header"])
             place, size, per_part = facts["source"], facts["bytes"], facts["segments"]
-            version, target.overwrite = facts["version"], facts["overwrite"]
+            version, target.overwrite = facts["source_version"], facts["overwrite"]
             upload = facts["upload"]
         except (KeyError, TypeError, binascii.Error):
             raise InvalidArgument(f"{state.path}: the state is damaged: abort the object") from None

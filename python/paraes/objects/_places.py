@@ -133,7 +133,10 @@ class Source:
     piece_bytes: int | None = None  # the most to read at once; any range if there is no limit
 
     def __init__(self, fs: AbstractFileSystem, path: str) -> None:
-        info = fs.info(path)
+        try:
+            info = fs.info(path)
+        except FileNotFoundError as error:
+            raise _file_error(errno.ENOENT, f"{path}: there is no such object", path) from error
         if info["type"] == "directory":
             raise _file_error(errno.EISDIR, f"{path}: it is a folder; encrypt its files one by one",
                               path)
@@ -287,7 +290,8 @@ class Target:
     def check_absent(self) -> None:
         if not self.overwrite and self._exists():
             raise _file_error(errno.EEXIST, f"{self.path}: it exists already and was not replaced: "
-                              "allow to overwrite it, or choose another target", self.path)
+                              "allow that (overwrite=True, -f), or choose another target",
+                              self.path)
 
     def _exists(self) -> bool:
         self._forget()

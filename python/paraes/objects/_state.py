@@ -26,9 +26,23 @@ _KIND = "paraes.objects"
 
 def default_path(target: str) -> str:
     """Where the state of the object with this URL is, unless somebody names another place."""
+    name = hashlib.sha256(target.encode(errors="surrogateescape")).hexdigest()[:32]
+    return os.path.join(_default_folder(), f"{name}.state")
+
+
+def _default_folder() -> str:
     home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    name = hashlib.sha256(target.encode()).hexdigest()[:32]
-    return os.path.join(home, "paraes", "objects", f"{name}.state")
+    return os.path.join(home, "paraes", "objects")
+
+
+def default_paths() -> list[str]:
+    """All states in the default folder."""
+    folder = _default_folder()
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    return [os.path.join(folder, name) for name in names if name.endswith(".state")]
 
 
 def exists(path: str) -> bool:
@@ -59,7 +73,7 @@ class State:
         self._syncing = threading.Lock()
         self._written = 0
         self._synced = 0
-        self._broken = False
+        self._broken: OSError | None = None
 
     @classmethod
     def create(cls, path: str, facts: dict[str, Any]) -> State:
@@ -116,7 +130,29 @@ class State:
             raise
 
     @classmethod
+    def look(cls, path: str) -> tuple[State, bool]:
+        """A state that is only shown, and whether another process works on the object."""
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NOFOLLOW)
+        try:
+            running = False
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                running = True
+            with open(os.dup(file), "rb") as stream:
+                return cls._parse(path, -1, stream.read())[0], running
+        finally:
+            os.close(file)
+
+    @classmethod
     def _read(cls, path: str, file: int, text: bytes) -> State:
+        state, size = cls._parse(path, file, text)
+        os.ftruncate(file, size)
+        os.lseek(file, 0, os.SEEK_END)
+        return state
+
+    @classmethod
+    def _parse(cls, path: str, file: int, text: bytes) -> tuple[State, int]:
         # What follows the last end of a line was never acknowledged: nothing of it has left.
         whole = text[:text.rfind(b"\n") + 1]
         try:
@@ -137,9 +173,7 @@ class State:
                                   "remove it, and start the object anew") from None
         if version != 1:
             raise InvalidArgument(f"{path}: it is of a later version of paraes ({version})")
-        os.ftruncate(file, len(whole))
-        os.lseek(file, 0, os.SEEK_END)
-        return state
+        return state, len(whole)
 
     def _write(self, line: dict[str, Any]) -> None:
         """Append a line, and wait until it is on the disk."""
@@ -160,13 +194,13 @@ class State:
                     self._synced = written
         except OSError as error:
             # Half a line may be there, or pages that the system has forgotten after an error.
-            self._broken = True
+            self._broken = self._broken or error
             raise _file_error(error.errno or errno.EIO, f"{self.path}: cannot write the state: "
                               f"{error.strerror}", self.path) from error
 
     def _check(self) -> None:
-        if self._broken:
-            raise OSError(errno.EIO, "an earlier line could not be written")
+        if self._broken is not None:
+            raise self._broken
 
     def claim(self, part: int, mark: bytes) -> bool:
         """Whether the plaintext with this hash may be sealed as the part: no other one was. When

@@ -1,0 +1,5 @@
+import sys
+
+from paraes.objects.cli import main
+
+sys.exit(main())

@@ -1,0 +1,498 @@
+"""`paraes-objects`: the command line."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import getpass
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import paraes
+from paraes.exceptions import Error, InvalidArgument, InvalidTag, WrongKey
+from paraes.lab.units import parse_size
+
+SYSTEM, USAGE, DAMAGED, WRONG = 1, 2, 4, 5
+
+_SECRETS = ("key_file", "key_command", "key_hex", "passphrase_file", "passphrase_fd",
+            "passphrase_env", "passphrase_command", "recipient", "recipients_file", "identity")
+
+_ABOUT = """\
+Encrypts and decrypts large objects, in S3 or wherever else fsspec reaches, with many workers:
+threads of this machine, or the processes of Dask or MPI. What it writes is what `paraes encrypt`
+writes. SOURCE and TARGET are URLs, as s3://bucket/name, or names of files."""
+
+_MORE = """\
+Stores are configured as for all programs of fsspec: credentials of S3 come from the environment,
+~/.aws or the machine's role, and an endpoint from AWS_ENDPOINT_URL or ~/.config/fsspec.
+Exit status: 0 done, 1 input or output failed, 2 usage or refusal, 4 damaged, 5 wrong key.
+docs/how-to/object-storage.md has examples."""
+
+
+class _UsageError(Exception):
+    pass
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        raise _UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("it is no string of hex digits") from None
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _add_keys(parser: argparse.ArgumentParser, verb: str) -> None:
+    keys = parser.add_argument_group("keys")
+    keys.add_argument("-k", "--key-file", metavar="FILE",
+                      help="key of 16 or 32 bytes, or a Tink keyset; each worker reads it")
+    keys.add_argument("--key-command", metavar="CMD",
+                      help="key that a shell command prints; each worker runs it")
+    keys.add_argument("--key-hex", type=_hex, metavar="HEX",
+                      help="key in hex; only for tests: the process list shows it")
+    keys.add_argument("--passphrase-file", metavar="FILE",
+                      help="passphrase from a file, without one final newline")
+    keys.add_argument("--passphrase-fd", type=int, metavar="N",
+                      help="passphrase from an open file descriptor")
+    keys.add_argument("--passphrase-env", metavar="VAR",
+                      help="passphrase from an environment variable")
+    keys.add_argument("--passphrase-command", metavar="CMD",
+                      help="passphrase that a shell command prints")
+    if verb == "encrypt":
+        keys.add_argument("--recipient", action="append", metavar="KEY",
+                          help="public key that can decrypt; repeatable; needs age")
+        keys.add_argument("--recipients-file", action="append", metavar="FILE",
+                          help="recipients from a file, one a line; repeatable")
+    else:
+        keys.add_argument("-i", "--identity", action="append", metavar="FILE",
+                          help="private key, as of age or SSH; repeatable; needs age")
+    form = parser.add_argument_group("format")
+    form.add_argument("--format", choices=("paraes", "c2sp", "tink"),
+                      help="layout of the object (default: paraes)")
+    form.add_argument("--context-hex", type=_hex, metavar="HEX",
+                      help="context: decryption needs the same bytes")
+    form.add_argument("--segment-size", type=_size, metavar="SIZE",
+                      help="tink with a raw key: size of a segment (default 1MiB)")
+    form.add_argument("--tink-hash", choices=("sha1", "sha256", "sha512"), type=str.lower,
+                      help="tink with a raw key: hash of HKDF (default sha256)")
+    if verb == "encrypt":
+        form.add_argument("--key-bits", type=int, choices=(128, 256),
+                          help="size of the AES key, with a passphrase or recipients")
+        form.add_argument("--scrypt-log2n", type=int, metavar="N",
+                          help="with a passphrase: scrypt's cost is 2^N (default 17)")
+    else:
+        form.add_argument("--max-scrypt-log2n", type=int, metavar="N",
+                          help="with a passphrase: the highest cost to accept (default 22)")
+
+
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    workers = parser.add_argument_group("workers")
+    workers.add_argument("--workers", type=int, metavar="N",
+                         help="threads of this machine (default: twice the cores, up to 32)")
+    workers.add_argument("--processes", type=int, metavar="N", help="processes of this machine")
+    workers.add_argument("--dask", metavar="ADDRESS",
+                         help="the scheduler of a Dask cluster, as tls://host:8786")
+    workers.add_argument("--tls-ca-file", metavar="FILE", help="Dask: certificate of the authority")
+    workers.add_argument("--tls-cert", metavar="FILE", help="Dask: certificate of this client")
+    workers.add_argument("--tls-key", metavar="FILE", help="Dask: private key of this client")
+    workers.add_argument("--mpi", action="store_true",
+                         help="the other ranks of MPI: start this with `mpiexec -n 17`")
+
+
+def _add_reports(parser: argparse.ArgumentParser) -> None:
+    reports = parser.add_argument_group("reports")
+    reports.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+    reports.add_argument("--json", action="store_true", help="print the result as a JSON object")
+    reports.add_argument("--progress", action=argparse.BooleanOptionalAction, default=None,
+                         help="show how far it is (default: if standard error is a terminal)")
+
+
+_VERBS = {
+    "encrypt": "Encrypt SOURCE to TARGET.",
+    "decrypt": "Decrypt SOURCE to TARGET, which appears when all of it is authenticated.",
+    "verify": "Authenticate all of SOURCE, and write nothing.",
+    "resume": "Go on with an encryption to TARGET that was interrupted.",
+    "abort": "Give up an encryption to TARGET that was interrupted, and remove its parts.",
+    "list": "List encryptions that were interrupted.",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    top = _Parser("paraes-objects", description=_ABOUT, epilog=_MORE, allow_abbrev=False,
+                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    top.add_argument("--version", action="version", version=f"paraes-objects {paraes.__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb, about in _VERBS.items():
+        one = verbs.add_parser(verb, help=about, description=about, allow_abbrev=False)
+        if verb in ("encrypt", "decrypt", "verify"):
+            one.add_argument("source", metavar="SOURCE")
+        if verb in ("encrypt", "decrypt", "resume", "abort"):
+            one.add_argument("target", metavar="TARGET")
+        if verb not in ("abort", "list"):
+            _add_keys(one, verb)
+            _add_workers(one)
+        store = one.add_argument_group("objects")
+        if verb in ("encrypt", "decrypt"):
+            store.add_argument("-f", "--force", action="store_true",
+                               help="replace an existing target")
+        if verb in ("encrypt", "decrypt", "verify"):
+            store.add_argument("--part-size", type=_size, metavar="SIZE",
+                               help="5MiB to 5GiB (default: by the size of SOURCE)")
+        if verb in ("encrypt", "resume"):
+            store.add_argument("--abort-on-failure", action="store_true",
+                               help="keep nothing for `resume` if the network or a worker fails")
+        if verb == "encrypt":
+            store.add_argument("--restart", action="store_true",
+                               help="give up what an interrupted run has left, and start anew")
+        if verb in ("encrypt", "resume", "abort"):
+            store.add_argument("--state", metavar="FILE",
+                               help="where the state is (default: below ~/.local/state/paraes)")
+        if verb in ("encrypt", "decrypt", "verify", "resume"):
+            store.add_argument("--source-option", type=_option, action="append", default=[],
+                               metavar="NAME=VALUE", help="option of fsspec for SOURCE; repeatable")
+        if verb in ("encrypt", "decrypt", "resume", "abort"):
+            store.add_argument("--target-option", type=_option, action="append", default=[],
+                               metavar="NAME=VALUE", help="option of fsspec for TARGET; repeatable")
+        _add_reports(one)
+    return top
+
+
+# ---- Secrets
+
+
+def _without_newline(data: bytes) -> bytes:
+    return data.removesuffix(b"\n").removesuffix(b"\r") if data.endswith(b"\n") else data
+
+
+def _passphrase(arguments: argparse.Namespace) -> bytes | None:
+    if arguments.passphrase_file is not None:
+        if arguments.passphrase_file == "-":
+            return _without_newline(sys.stdin.buffer.read())
+        with open(arguments.passphrase_file, "rb") as file:
+            return _without_newline(file.read())
+    if arguments.passphrase_fd is not None:
+        with open(arguments.passphrase_fd, "rb") as file:
+            return _without_newline(file.read())
+    if arguments.passphrase_env is not None:
+        value = os.environb.get(os.fsencode(arguments.passphrase_env))
+        if value is None:
+            raise _UsageError(f"--passphrase-env: there is no variable {arguments.passphrase_env}")
+        return _without_newline(value)
+    if arguments.passphrase_command is not None:
+        done = subprocess.run(["/bin/sh", "-c", arguments.passphrase_command],
+                              stdout=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            raise _UsageError("--passphrase-command: the command failed with exit status "
+                              f"{done.returncode}")
+        return _without_newline(done.stdout)
+    return None
+
+
+def _ask(verb: str) -> bytes:
+    if not os.path.exists("/dev/tty") or not sys.stderr.isatty():
+        raise _UsageError("name a key: --key-file, --key-command, a passphrase, or recipients")
+    given = getpass.getpass("Passphrase: ")
+    if verb == "encrypt" and getpass.getpass("The same again: ") != given:
+        raise _UsageError("the two passphrases differ")
+    return os.fsencode(given)
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of the secrets and the format."""
+    given = [name for name in _SECRETS if getattr(arguments, name, None) is not None]
+    kinds = {"recipients" if name.startswith("recipient") else name for name in given}
+    if len(kinds) > 1:
+        raise _UsageError("name one kind of secret, not " +
+                          " and ".join("--" + name.replace("_", "-") for name in given))
+    found: dict[str, Any] = {
+        "key_file": arguments.key_file,
+        "key_command": arguments.key_command,
+        "key": arguments.key_hex,
+        "recipients": getattr(arguments, "recipient", None),
+        "recipients_file": getattr(arguments, "recipients_file", None),
+        "identity": getattr(arguments, "identity", None),
+        "format": arguments.format,
+        "context": arguments.context_hex,
+        "segment_size": arguments.segment_size,
+        "tink_hash": arguments.tink_hash,
+        "key_bits": getattr(arguments, "key_bits", None),
+        "scrypt_log2n": getattr(arguments, "scrypt_log2n", None),
+        "max_scrypt_log2n": getattr(arguments, "max_scrypt_log2n", None),
+    }
+    if arguments.key_file == "-":
+        raise _UsageError("--key-file: workers cannot read standard input: name a file, or take "
+                          "--key-command")
+    passphrase = _passphrase(arguments)
+    if passphrase is None and not given:
+        passphrase = _ask(arguments.verb)
+    found["passphrase"] = passphrase
+    return {name: value for name, value in found.items() if value is not None}
+
+
+# ---- Workers
+
+
+def _check_workers(arguments: argparse.Namespace) -> None:
+    kinds = [flag for flag, value in (("--workers", arguments.workers),
+                                      ("--processes", arguments.processes),
+                                      ("--dask", arguments.dask), ("--mpi", arguments.mpi or None))
+             if value is not None]
+    if len(kinds) > 1:
+        raise _UsageError(f"take one of {' and '.join(kinds)}")
+    if arguments.dask is None and (arguments.tls_ca_file or arguments.tls_cert
+                                   or arguments.tls_key):
+        raise _UsageError("--tls-…: these go with --dask")
+    for flag in ("workers", "processes"):
+        number = getattr(arguments, flag)
+        if number is not None and number < 1:
+            raise _UsageError(f"--{flag}: at least 1, not {number}")
+
+
+@contextlib.contextmanager
+def _executor(arguments: argparse.Namespace) -> Iterator[Any]:
+    """The executor that the flags name, or None for threads."""
+    if arguments.dask is not None:
+        try:
+            from distributed import Client
+            from distributed.security import Security
+        except ImportError:
+            raise _UsageError("--dask: pip install 'paraes[dask]'") from None
+        security = None
+        if arguments.tls_ca_file or arguments.tls_cert or arguments.tls_key:
+            security = Security(tls_ca_file=arguments.tls_ca_file,
+                                tls_client_cert=arguments.tls_cert,
+                                tls_client_key=arguments.tls_key, require_encryption=True)
+        with Client(arguments.dask, security=security) as client:
+            yield client
+    elif arguments.processes is not None:
+        with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
+            yield pool
+    else:
+        yield None
+
+
+def _run_as_rank(arguments: argparse.Namespace) -> int:
+    """Rank 0 does what main() does, and the others work for it."""
+    try:
+        from mpi4py import MPI
+        from mpi4py.futures import MPICommExecutor
+    except ImportError:
+        raise _UsageError("--mpi: pip install 'paraes[mpi]', with an MPI installed") from None
+    if MPI.COMM_WORLD.Get_size() < 2:
+        raise _UsageError("--mpi: start it with at least two ranks, as in `mpiexec -n 17 "
+                          "paraes-objects …`: one tells the others what to do")
+    status = 0
+    with MPICommExecutor(MPI.COMM_WORLD, root=0) as executor:
+        if executor is not None:
+            status = _reported(arguments, executor)
+    return status
+
+
+# ---- What a person sees
+
+
+def _amount(size: float) -> str:
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if size < 1000 or unit == "TB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
+        size /= 1000
+    raise AssertionError
+
+
+class _Progress:
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._shown = 0.0
+        self._is_open = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._begin < 0.5 or (now - self._shown < 0.2 and done != total):
+            return
+        self._shown = now
+        share = 100 if total == 0 else 100 * done // total
+        rate = done / (now - self._begin)
+        print(f"\r\x1b[K{share:3} %  {_amount(done)} of {_amount(total)}, {_amount(rate)}/s",
+              end="", file=sys.stderr, flush=True)
+        self._is_open = True
+
+    def end(self) -> None:
+        if self._is_open:
+            print(file=sys.stderr)
+
+
+def _shown(text: object) -> str:
+    """Text that cannot control the terminal."""
+    return "".join(one if one.isprintable() or one == " " else one.encode(
+        "unicode_escape").decode() for one in str(text))
+
+
+def _say(text: object) -> None:
+    print(f"paraes-objects: {_shown(text)}", file=sys.stderr)
+
+
+def _status_of(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt):
+        return 128 + signal.SIGINT
+    if isinstance(error, _Terminated):
+        return 128 + error.number
+    if isinstance(error, WrongKey):
+        return WRONG
+    if isinstance(error, InvalidTag):
+        return DAMAGED
+    if isinstance(error, InvalidArgument | FileExistsError | _UsageError | TypeError):
+        return USAGE
+    return SYSTEM
+
+
+def _text_of(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt | _Terminated):
+        return "interrupted; nothing was written"
+    if isinstance(error, ModuleNotFoundError | ImportError):
+        return f"{error} (pip install s3fs for S3, gcsfs for Google, adlfs for Microsoft)"
+    return str(error) or type(error).__name__
+
+
+class _Terminated(BaseException):
+    """SIGTERM or SIGHUP: cleaned up like Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def _terminate(number: int, _: object) -> None:
+    raise _Terminated(number)
+
+
+def _call(arguments: argparse.Namespace, executor: Any,
+          progress: Callable[[int, int], object] | None) -> dict[str, Any]:
+    from paraes import objects
+
+    common: dict[str, Any] = {"executor": executor, "workers": arguments.workers,
+                              "progress": progress, **_options(arguments)}
+    if hasattr(arguments, "source_option"):
+        common["source_options"] = dict(arguments.source_option)
+    if hasattr(arguments, "target_option"):
+        common["target_options"] = dict(arguments.target_option)
+    if hasattr(arguments, "part_size"):
+        common["part_size"] = arguments.part_size
+    if hasattr(arguments, "force"):
+        common["overwrite"] = arguments.force
+    if hasattr(arguments, "state"):
+        common["state"] = arguments.state
+        common["keep"] = not arguments.abort_on_failure
+    if arguments.verb == "encrypt":
+        common["restart"] = arguments.restart
+    places = [getattr(arguments, name) for name in ("source", "target") if name in arguments]
+    try:
+        result = getattr(objects, arguments.verb)(*places, **common)
+    finally:
+        common.clear()
+    return {"bytes": result.bytes, "parts": result.parts}
+
+
+def _reported(arguments: argparse.Namespace, executor: Any) -> int:
+    """Do what the flags say, print what became of it, and return the exit status."""
+    begin = time.monotonic()
+    wants = arguments.progress
+    shows = not arguments.quiet and (sys.stderr.isatty() if wants is None else wants)
+    progress = _Progress() if shows else None
+    answer: dict[str, Any] = {"input": getattr(arguments, "source", None),
+                              "output": getattr(arguments, "target", None), "bytes": None,
+                              "parts": None}
+    status, text = 0, "ok"
+    error: BaseException | None = None
+    try:
+        answer.update(_call(arguments, executor, progress))
+    except (Exception, KeyboardInterrupt, _Terminated) as caught:
+        error, status, text = caught, _status_of(caught), _text_of(caught)
+    if progress is not None:
+        progress.end()
+    seconds = time.monotonic() - begin
+    if arguments.json:
+        print(json.dumps({**answer, "seconds": seconds, "status": text, "exit": status}))
+    if error is not None:
+        _say(text)
+        for note in getattr(error, "__notes__", ()):
+            _say(note)
+    elif not arguments.quiet and not arguments.json:
+        done = {"encrypt": "encrypted", "resume": "encrypted", "decrypt": "decrypted",
+                "verify": "verified"}[arguments.verb]
+        name = getattr(arguments, "target", None) or arguments.source
+        rate = f", {_amount(answer['bytes'] / seconds)}/s" if seconds > 0 else ""
+        print(_shown(f"{name}: {done} {_amount(answer['bytes'])} in {seconds:.1f} s{rate}"),
+              file=sys.stderr)
+    return status
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from paraes.objects import interrupted
+
+    found = interrupted()
+    for one in found:
+        if arguments.json:
+            print(json.dumps(one._asdict()))
+        else:
+            print(_shown(f"{one.target}  from {one.source}, {_amount(one.bytes)}, "
+                         f"{one.parts_done} of {one.parts} parts stored  ({one.state})"))
+    if not found and not arguments.quiet:
+        _say("no encryption was interrupted")
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.verb == "list":
+        return _list(arguments)
+    if arguments.verb == "abort":
+        from paraes import objects
+
+        objects.abort(arguments.target, target_options=dict(arguments.target_option),
+                      state=arguments.state)
+        return 0
+    _check_workers(arguments)
+    if arguments.mpi:
+        return _run_as_rank(arguments)
+    with _executor(arguments) as executor:
+        return _reported(arguments, executor)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    warnings.showwarning = lambda message, *_: _say(message)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _terminate)
+    try:
+        return _run(parser().parse_args(argv))
+    except (KeyboardInterrupt, _Terminated, _UsageError, Error, OSError, ImportError) as error:
+        _say(_text_of(error))
+        return _status_of(error)
