@@ -3,10 +3,13 @@
 
 #include <nanobind/stl/unique_ptr.h>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -25,6 +28,28 @@ namespace {
 
 [[nodiscard]] nb::bytes copied(Bytes bytes) {
   return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+// Memory of this thread for text that is read. New memory for each piece would take as long as a
+// part of the work.
+[[nodiscard]] MutableBytes piece_memory(std::size_t size) {
+  thread_local std::unique_ptr<IoBuffer> buffer;
+  if (!buffer || buffer->size() < size) buffer = std::make_unique<IoBuffer>(size);
+  return buffer->span().first(size);
+}
+
+// Fills `text` from `offset` on. False if the file ends before.
+[[nodiscard]] bool read_all_of(int file, const std::string& path, std::uint64_t offset,
+                               MutableBytes text) {
+  while (!text.empty()) {
+    const ssize_t n = pread(file, text.data(), text.size(), static_cast<off_t>(offset));
+    if (n == 0) return false;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw io_error(path, "read", errno);
+    text = text.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return true;
 }
 
 // Everything that defines a message, with its key: another process can seal and open its segments.
@@ -102,6 +127,18 @@ class Segments {
     check_overlap(in.bytes(), out.bytes(), false);
     const WithoutGil released(in.size());
     open_segments(message_, segment, ends, in.bytes(), out.writable(), threads_);
+  }
+
+  // The same with the segments from `first` to before `after`, whose `bytes` bytes a file has at
+  // `offset`: read a few at a time, while they are in the cache of the core that has read them.
+  // False if the file ends before.
+  [[nodiscard]] bool seal_file(nb::handle file, AnyInt offset, AnyInt bytes, nb::tuple segments,
+                               bool ends, AnyBuffer sealed) const {
+    return crypt_file(Direction::encrypt, file, offset, bytes, segments, ends, sealed);
+  }
+  [[nodiscard]] bool open_file(nb::handle file, AnyInt offset, AnyInt bytes, nb::tuple segments,
+                               bool ends, AnyBuffer plain) const {
+    return crypt_file(Direction::decrypt, file, offset, bytes, segments, ends, plain);
   }
 
   // A keyed hash of the plaintext of sealed segments, from number `first` on: HMAC-SHA-512 of their
@@ -184,6 +221,48 @@ class Segments {
  private:
   [[nodiscard]] static Execution on_threads(AnyInt threads) {
     return {.threads = number_of(threads, "threads", 0, std::numeric_limits<int>::max())};
+  }
+
+  [[nodiscard]] bool crypt_file(Direction direction, nb::handle file, nb::handle offset,
+                                nb::handle bytes, const nb::tuple& segments, bool ends,
+                                nb::handle output) const {
+    use_.check();
+    constexpr std::uint64_t piece_bytes = std::uint64_t{256} << 10;
+    const SegmentLayout& layout = message_.layout();
+    const std::string path = path_of(file);
+    const std::uint64_t in_begin = size_of(offset, "offset");
+    const std::uint64_t in_bytes = size_of(bytes, "bytes");
+    const std::uint64_t first = size_of(segments[0], "first");
+    const std::uint64_t after = size_of(segments[1], "after");
+    const Buffer buffer(output, "out", Buffer::write);
+    const std::uint64_t at_once = std::max<std::uint64_t>(1, piece_bytes / layout.segment_bytes);
+    // Where a segment begins in a text of so many bytes that begins with the first.
+    const auto place = [&](std::uint64_t index, bool sealed, std::uint64_t size) {
+      if (index >= after) return size;
+      return std::min(size, sealed ? layout.sealed_offset(index) - layout.sealed_offset(first)
+                                   : layout.plain_offset(index) - layout.plain_offset(first));
+    };
+    const bool seals = direction == Direction::encrypt;
+    const nb::gil_scoped_release released;
+    const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (opened.get() < 0) throw io_error(path, "open", errno);
+    for (std::uint64_t index = first; index < after; index += at_once) {
+      const std::uint64_t next = std::min(index + at_once, after);
+      const std::uint64_t in = place(index, !seals, in_bytes);
+      const std::uint64_t out = place(index, seals, buffer.size());
+      const MutableBytes text =
+          piece_memory(static_cast<std::size_t>(place(next, !seals, in_bytes) - in));
+      if (!read_all_of(opened.get(), path, in_begin + in, text)) return false;
+      const MutableBytes wanted = buffer.writable().subspan(
+          static_cast<std::size_t>(out),
+          static_cast<std::size_t>(place(next, seals, buffer.size()) - out));
+      if (seals) {
+        seal_segments(message_, index, ends && next == after, text, wanted, threads_);
+      } else {
+        open_segments(message_, index, ends && next == after, text, wanted, threads_);
+      }
+    }
+    return true;
   }
 
   // Part of the plaintext, and the segments that have it.
@@ -328,13 +407,10 @@ class HeldSecret {
     const auto plain_offset = [&](std::uint64_t segment) {
       return segment == segments ? out.size() : layout.plain_offset(segment);
     };
-    // New memory for each message would take as long as a part of the work. It has ciphertext.
-    thread_local std::unique_ptr<IoBuffer> buffer;
     for (std::uint64_t first = 0; first < segments; first += at_once) {
       const std::uint64_t after = std::min(first + at_once, segments);
       const auto size = static_cast<std::size_t>(sealed_offset(after) - sealed_offset(first));
-      if (!buffer || buffer->size() < size) buffer = std::make_unique<IoBuffer>(size);
-      const MutableBytes sealed = buffer->span().first(size);
+      const MutableBytes sealed = piece_memory(size);
       if (source.read_at(sealed_offset(first), sealed) != size) {
         throw IntegrityError("the file became shorter while it was read");
       }
@@ -389,6 +465,15 @@ void bind_objects(nb::module_& m) {
            nb::arg("plain"),
            nb::sig("def open_into(self, first: int, ends: bool, sealed: Buffer, plain: Buffer) "
                    "-> None"))
+      .def("seal_file", &Segments::seal_file, nb::arg("file"), nb::arg("offset"), nb::arg("bytes"),
+           nb::arg("segments"), nb::arg("ends"), nb::arg("sealed"),
+           nb::sig("def seal_file(self, file: object, offset: int, bytes: int, "
+                   "segments: tuple[int, int], ends: bool, sealed: Buffer) -> bool"),
+           "As seal, from a file. False if that ends before.")
+      .def("open_file", &Segments::open_file, nb::arg("file"), nb::arg("offset"), nb::arg("bytes"),
+           nb::arg("segments"), nb::arg("ends"), nb::arg("plain"),
+           nb::sig("def open_file(self, file: object, offset: int, bytes: int, "
+                   "segments: tuple[int, int], ends: bool, plain: Buffer) -> bool"))
       .def("fingerprint", &Segments::fingerprint, nb::arg("first"), nb::arg("sealed"),
            nb::sig("def fingerprint(self, first: int, sealed: Buffer) -> bytes"),
            "A keyed hash of the plaintext of sealed segments, for who has to seal them again.")

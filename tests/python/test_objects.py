@@ -76,8 +76,6 @@ def test_parts_cover_an_object(size, format):
         assert before.after == part.first
         assert before.plain[1] == part.plain[0] and before.sealed[1] == part.sealed[0]
         assert before.plain_bytes >= _parts.LEAST_BYTES and before.sealed_bytes <= _parts.MOST_BYTES
-    pieces = parts.pieces(last, 1 << 18)[-3:]
-    assert pieces[-1].ends and pieces[-1].sealed[1] == last.sealed[1]
 
 
 def test_too_large_and_too_small():
@@ -522,6 +520,25 @@ def test_two_runs_for_one_target():
     assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
 
 
+def test_memory_is_bounded_by_parts_and_workers():
+    with open("large", "wb") as file:
+        file.truncate(300 * MIB)
+    code = """if True:
+        import resource, sys
+        from paraes import objects
+        def most():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+        objects.verify("small", key_file="my.key", workers=2)
+        before = most()
+        objects.encrypt("large", "sealed", key_file="my.key", workers=2, part_size=16 << 20)
+        objects.decrypt("sealed", "out", key_file="my.key", workers=2, part_size=16 << 20)
+        print(most() - before)"""
+    objects.encrypt("plain", "small", key=KEY)
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
+    assert int(done.stdout) < 2 * 2 * 16 * MIB + 16 * MIB
+    os.unlink("large")
+
+
 # ---- The state
 
 
@@ -610,6 +627,20 @@ def test_a_state_that_lacks_something(states):
         objects.resume("sealed", key=KEY)
     objects.abort("sealed")
     assert left() == []
+
+
+def test_a_state_that_names_somebody_elses_file(states):
+    interrupted_run()
+    Path("precious").write_bytes(b"1")
+    (path,) = states.iterdir()
+    text = path.read_text()
+    (partial,) = Path().glob("sealed.*.partial")
+    for name in ("precious", "sealed", "sealed.partial", "sealed.../../precious.partial"):
+        path.write_text(text.replace(str(partial.absolute()), str(Path(name).absolute()), 1))
+        for call in (lambda: objects.abort("sealed"), lambda: objects.resume("sealed", key=KEY)):
+            with pytest.raises(InvalidArgument, match="it is no name for a part"):
+                call()
+    assert content("precious") == b"1"
 
 
 def test_a_full_disk_below_the_state(monkeypatch):

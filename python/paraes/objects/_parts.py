@@ -64,20 +64,6 @@ class Parts:
         return Part(number, first, after, after == self.segments, (begin[0], end[0]),
                     (sealed_begin, end[1]))
 
-    def pieces(self, part: Part, most_bytes: int | None) -> list[Part]:
-        """The part in pieces of up to `most_bytes` bytes, at least a segment each, without the
-        header; as one without a limit."""
-        step = part.after - part.first
-        if most_bytes is not None:
-            step = max(1, most_bytes // (self._message.segment_bytes + 16))
-        pieces = []
-        for first in range(part.first, part.after, step):
-            after = min(first + step, part.after)
-            (plain_begin, sealed_begin), (plain_end, sealed_end) = map(self.bounds, (first, after))
-            pieces.append(Part(part.number, first, after, after == self.segments,
-                               (plain_begin, plain_end), (sealed_begin, sealed_end)))
-        return pieces
-
 
 def segments_of_parts(message: _native.Segments, plain_bytes: int, part_size: int | None) -> int:
     """How many segments a part has. part_size: what the caller wants, in bytes."""

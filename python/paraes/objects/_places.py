@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import secrets
 import threading
 import time
@@ -32,7 +33,6 @@ _T = TypeVar("_T")
 
 _S3 = frozenset({"s3", "s3a"})
 _TRIES = 4  # of a request that reads
-_PIECE = 256 << 10  # of local files: stays in the cache of a core between reading and sealing
 
 
 class SourceChanged(Exception):
@@ -106,20 +106,16 @@ def _again(work: Callable[[], _T]) -> _T:
     raise AssertionError
 
 
-def _view(name: str, size: int, kept: threading.local) -> memoryview:
-    """Memory of this thread for `size` bytes. New memory would take as long as the work."""
-    memory = getattr(kept, name, None)
-    if memory is None or len(memory) < size:
-        memory = bytearray(size)
-        setattr(kept, name, memory)
-    return memoryview(memory)[:size]
-
-
 _kept = threading.local()
 
 
 def buffer(name: str, size: int) -> memoryview:
-    return _view(name, size, _kept)
+    """Memory of this thread for `size` bytes. New memory would take as long as the work."""
+    memory = getattr(_kept, name, None)
+    if memory is None or len(memory) < size:
+        memory = bytearray(size)
+        setattr(_kept, name, memory)
+    return memoryview(memory)[:size]
 
 
 def forget_buffers() -> None:
@@ -129,8 +125,6 @@ def forget_buffers() -> None:
 
 class Source:
     """An object that is read in ranges, by many at once."""
-
-    piece_bytes: int | None = None  # the most to read at once; any range if there is no limit
 
     def __init__(self, fs: AbstractFileSystem, path: str) -> None:
         try:
@@ -159,7 +153,7 @@ class Source:
         return self.tag is not None
 
     def read(self, begin: int, end: int) -> Any:
-        """The bytes of a range; the memory is used again by the next call of this thread."""
+        """The bytes of a range."""
         if begin == end:
             return b""
         return _again(lambda: self._read(begin, end))
@@ -210,8 +204,6 @@ class Source:
 class LocalSource(Source):
     """A regular file, here and at all workers."""
 
-    piece_bytes = _PIECE
-
     def __init__(self, fs: AbstractFileSystem, path: str) -> None:
         super().__init__(fs, path)
         if not os.path.isfile(path):
@@ -225,25 +217,6 @@ class LocalSource(Source):
     def _status(status: os.stat_result) -> tuple[int, int, int]:
         return status.st_ino, status.st_size, status.st_mtime_ns
 
-    def read(self, begin: int, end: int) -> Any:
-        view = buffer("piece", end - begin)
-        file = getattr(_kept, "file", None)
-        if file is None or file[0] != (self.path, self.status):
-            self.close()
-            _kept.file = file = ((self.path, self.status), _File(self.path))
-        done = 0
-        while done < len(view):
-            n = os.preadv(file[1].number, [view[done:]], begin + done)
-            if n == 0:
-                raise SourceChanged(self.path)
-            done += n
-        return view
-
-    @staticmethod
-    def close() -> None:
-        """Close what this thread has open."""
-        _kept.__dict__.pop("file", None)
-
     def check(self) -> None:
         try:
             if self._status(os.stat(self.path)) == self.status:
@@ -251,16 +224,6 @@ class LocalSource(Source):
         except FileNotFoundError:
             pass
         raise SourceChanged(self.path)
-
-
-class _File:
-    """A descriptor that closes itself."""
-
-    def __init__(self, path: str) -> None:
-        self.number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
-
-    def __del__(self) -> None:
-        os.close(self.number)
 
 
 def source_of(place: Any, options: dict[str, Any] | None) -> Source:
@@ -315,6 +278,10 @@ class Target:
         """Take over from an earlier run. Returns the parts that are there, with their tags, or None
         if nothing is left to go on with."""
         return None
+
+    def has_all(self, tags: list[str]) -> bool:
+        """Whether the object is complete, and is certainly made of these parts."""
+        return False
 
     def put(self, number: int, offset: int, data: Any) -> str:
         """Store a part, and return what complete() needs of it."""
@@ -387,7 +354,7 @@ class S3Target(Target):
                        MultipartUpload={"Parts": parts})
         except FileNotFoundError as error:
             # An answer may be lost, and the next try finds the upload complete.
-            if _code(error) != "NoSuchUpload" or not self._is_ours(tags):
+            if _code(error) != "NoSuchUpload" or not self.has_all(tags):
                 raise self._lost(error) from error
         if self._info().get("size") != size:
             raise _file_error(errno.EIO, f"{self.path}: the store says that the object is "
@@ -397,8 +364,8 @@ class S3Target(Target):
         self._forget()
         return self.fs.info(self.path)
 
-    def _is_ours(self, tags: list[str]) -> bool:
-        """Whether the object was made of these parts, if the store makes tags by MD5."""
+    def has_all(self, tags: list[str]) -> bool:
+        # If the store makes tags by MD5, that of the object tells.
         try:
             digests = b"".join(bytes.fromhex(tag.strip('"')) for tag in tags)
             found = str(self._info().get("ETag", "")).strip('"')
@@ -456,7 +423,11 @@ class LocalTarget(Target):
         return {"partial": self._partial}
 
     def go_on(self, facts: dict[str, Any]) -> dict[int, str] | None:
-        self._partial = facts["partial"]
+        name = str(facts["partial"])
+        # Somebody else may have written the state.
+        if not re.fullmatch(re.escape(self.path) + r"\.[0-9a-f]{16}\.partial", name):
+            raise InvalidArgument(f"{name}: it is no name for a part of {self.path}")
+        self._partial = name
         # What was written may not have reached the disk, so none of it is taken for there.
         return {} if os.path.isfile(self._partial) else None
 

@@ -153,8 +153,27 @@ class Sealed(NamedTuple):
     mark: bytes
 
 
-def _pieces_of(job: Job, parts: Parts, part: Part) -> list[Part]:
-    return parts.pieces(part, job.source.piece_bytes)
+def _seal_to(job: Job, message: _native.Segments, part: Part, out: memoryview) -> None:
+    segments = (part.first, part.after)
+    if isinstance(job.source, LocalSource):
+        if not message.seal_file(job.source.path, part.plain[0], part.plain_bytes, segments,
+                                 part.ends, out):
+            raise SourceChanged(job.source.path)
+        job.source.check()
+    else:
+        message.seal(part.first, part.ends, job.source.read(*part.plain), out)
+
+
+def _open_to(job: Job, message: _native.Segments, part: Part, out: Any) -> None:
+    header = len(job.header) if part.number == 0 else 0
+    begin, end = part.sealed[0] + header, part.sealed[1]
+    if isinstance(job.source, LocalSource):
+        if not message.open_file(job.source.path, begin, end - begin, (part.first, part.after),
+                                 part.ends, out):
+            raise SourceChanged(job.source.path)
+        job.source.check()
+    else:
+        message.open_into(part.first, part.ends, job.source.read(begin, end), out)
 
 
 def seal(job: Job, number: int, keeps: bool) -> Sealed:
@@ -168,13 +187,7 @@ def seal(job: Job, number: int, keeps: bool) -> Sealed:
     else:
         out = view = buffer("part", part.sealed_bytes)
     view[:header] = job.header[:header]
-    begin = part.sealed[0]
-    for piece in _pieces_of(job, parts, part):
-        plain = job.source.read(*piece.plain)
-        message.seal(piece.first, piece.ends, plain,
-                     view[piece.sealed[0] - begin:piece.sealed[1] - begin])
-    if isinstance(job.source, LocalSource):
-        job.source.check()
+    _seal_to(job, message, part, view[header:])
     return Sealed(part, out, message.fingerprint(part.first, view[header:]))
 
 
@@ -197,21 +210,11 @@ def open_part(job: Job, number: int, keeps: bool) -> tuple[Part, Any]:
     """Read and authenticate a part, and return its plaintext."""
     message, parts = job.made()
     part = parts[number]
-    if keeps or job.target is None or not job.target.reuses_buffers:
-        out: Any = bytearray(part.plain_bytes if job.target is not None else 0)
-    else:
-        out = buffer("part", part.plain_bytes)
-    view = memoryview(out)
-    begin = part.plain[0]
-    for piece in _pieces_of(job, parts, part):
-        sealed = job.source.read(*piece.sealed)
-        if job.target is None:
-            plain = buffer("plain", piece.plain_bytes)
-        else:
-            plain = view[piece.plain[0] - begin:piece.plain[1] - begin]
-        message.open_into(piece.first, piece.ends, sealed, plain)
-    if isinstance(job.source, LocalSource):
-        job.source.check()
+    # What is only verified goes to memory that is used again.
+    again = job.target is None or job.target.reuses_buffers
+    out: Any = buffer("part", part.plain_bytes) if again and not keeps else bytearray(
+        part.plain_bytes)
+    _open_to(job, message, part, out)
     return part, out
 
 
