@@ -31,6 +31,16 @@ class ErrorsBeginWithTheName(ErrorCase):
             self.says(f"a.paes: cannot open it: {NOT_THERE}", 1, verb, *KEY, "a.paes")
         self.says(f"a.paes: cannot open it: {NOT_THERE}", 1, "info", "a.paes")
 
+    def test_of_a_url(self):
+        self.write("a", b"x")
+        hint = (f"{NOT_THERE} (for an object of S3 or another store, take `paraes-objects`: pip install "
+                "'paraes[objects]')")
+        for args in (["encrypt", *KEY, "s3://b/a"], ["verify", *KEY, "gs://b/a"], ["info", "s3://b/a"],
+                     ["encrypt", *KEY, "-c", "s3://b/a"]):
+            self.says(f"{args[-1]}: cannot open it: {hint}", 1, *args)
+        self.says(f"s3://b/a: cannot open it: {hint}", 3, "encrypt", "-q", "-r", *KEY, "s3://b/a")
+        self.says(f"s3://b/a: cannot create it: {hint}", 1, "encrypt", *KEY, "-o", "s3://b/a", "a")
+
     def test_of_a_secret_that_cannot_be_read(self):
         self.write("a", b"x")
         identity = subprocess.run(["age-keygen"], capture_output=True, text=True).stdout

@@ -362,7 +362,8 @@ class _Run:
                     state = State.create(path, {
                         "source": source.url, "source_version": source.version,
                         "target": target.url, "overwrite": target.overwrite, "bytes": source.size,
-                        "segments": per_part, "parts": job.made()[1].count,
+                        "part_size": part_size, "segments": per_part,
+                        "parts": job.made()[1].count,
                         "header": base64.b64encode(job.header).decode(),
                         "upload": target.facts()})
             except BaseException:
@@ -412,7 +413,8 @@ class _Run:
             self._give_up(target, state)
         target.check()
         return self.encrypt(lambda: source_of(job.source.url, source_options),
-                            type(target)(target.fs, target.path, target.overwrite), None, path)
+                            type(target)(target.fs, target.path, target.overwrite),
+                            state.facts.get("part_size"), path)
 
     def _job_of(self, state: State, target: Target, source_options: dict[str, Any] | None,
                 ) -> tuple[Job, dict[int, str] | None]:
@@ -542,12 +544,12 @@ class _Run:
     def decrypt(self, source: Source, target: Target | None,
                 part_size: int | None) -> ObjectResult:
         self._check_files(source, target)
-        message, plain_bytes = self._open(source)
-        per_part = segments_of_parts(message, plain_bytes, part_size)
-        verb = "verify" if target is None else "decrypt"
-        job = self._job(verb, source, target, message, plain_bytes, per_part)
         never: Claim = lambda number, mark: False  # noqa: E731
         try:
+            message, plain_bytes = self._open(source)
+            per_part = segments_of_parts(message, plain_bytes, part_size)
+            verb = "verify" if target is None else "decrypt"
+            job = self._job(verb, source, target, message, plain_bytes, per_part)
             if target is None:
                 self._do_parts(job, never, {}, None)
                 source.check()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import concurrent.futures
+import ipaddress
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -326,7 +327,7 @@ class Dask(Engine):
                 continue
             for future in done:
                 stage, number, held = self._futures.pop(future)
-                result = future.result()
+                result = self._result(future)
                 if stage == "mark":
                     mark, worker = result
                     if mark is None:
@@ -341,6 +342,18 @@ class Dask(Engine):
                     self._again(number, result[1])
                 else:
                     return number, result[1]
+
+    @staticmethod
+    def _result(future: Any) -> Any:
+        from distributed.scheduler import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as error:
+            raise BrokenExecutor(str(error)) from error
+        except concurrent.futures.CancelledError as error:
+            raise BrokenExecutor("Dask has lost the task, or the connection to its "
+                                 "scheduler") from error
 
     def _again(self, number: int, worker: str) -> None:
         if self._key is None:
@@ -368,7 +381,10 @@ class Dask(Engine):
 
 
 def _is_loopback(host: str) -> bool:
-    return host == "localhost" or host == "::1" or host.startswith("127.")
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def engine_of(executor: Any, workers: int | None) -> Engine:

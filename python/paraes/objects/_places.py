@@ -516,9 +516,12 @@ class InOrderTarget(Target):
 
     def begin(self) -> None:
         self._upload = _Upload(self.fs, self.path, "wb" if self.overwrite else "xb", {})
+        self._next = 0
 
     def put(self, number: int, offset: int, data: Any) -> str:
-        assert self._upload is not None and offset == self._next
+        assert self._upload is not None
+        if offset != self._next:
+            raise RuntimeError(f"{self.path}: part {number} is not the next one")
         self._upload.write(data)
         self._next += len(data)
         return ""

@@ -60,6 +60,27 @@ def _sync_folder(path: str) -> None:
         os.close(folder)
 
 
+def _name_file(name: str, path: str) -> None:
+    """Give a file its final name, but never over another one."""
+    try:
+        os.link(name, path)
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links here
+        if os.path.lexists(path):
+            raise _file_error(errno.EEXIST, f"{path}: it exists already", path) from None
+        os.rename(name, path)
+    else:
+        os.unlink(name)
+
+
+def _remove(name: str) -> None:
+    try:
+        os.unlink(name)
+    except FileNotFoundError:
+        pass
+
+
 class State:
     """An open state file, which nobody else can open meanwhile. Any thread may use it."""
 
@@ -88,25 +109,16 @@ class State:
             os.fchmod(file, 0o600)
             state = cls(path, file, facts)
             state._write({"kind": _KIND, "version": 1, **facts})
-            try:
-                os.link(name, path)  # never over another one
-            except FileExistsError:
-                raise
-            except OSError:  # no hard links here
-                if os.path.lexists(path):
-                    raise _file_error(errno.EEXIST, f"{path}: it exists already", path) from None
-                os.rename(name, path)
-                name = ""
-            _sync_folder(path)
+            _name_file(name, path)
         except BaseException:
             os.close(file)
+            _remove(name)
             raise
-        finally:
-            if name:
-                try:
-                    os.unlink(name)
-                except FileNotFoundError:
-                    pass
+        try:
+            _sync_folder(path)
+        except BaseException:
+            state.remove()
+            raise
         return state
 
     @classmethod
@@ -219,13 +231,15 @@ class State:
 
     def remove(self) -> None:
         try:
-            os.unlink(self.path)
+            _remove(self.path)
             _sync_folder(self.path)
-        except FileNotFoundError:
-            pass
-        self.close()
+        finally:
+            self.close()
 
     def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        # Whoever writes has the locks, and then finds the state closed.
+        with self._lock, self._syncing:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+                self._broken = self._broken or OSError(errno.EBADF, "the run has ended")

@@ -284,8 +284,8 @@ def _executor(arguments: argparse.Namespace) -> Iterator[Any]:
         try:
             from distributed import Client
             from distributed.security import Security
-        except ImportError:
-            raise _UsageError("--dask: pip install 'paraes[dask]'") from None
+        except ImportError as error:
+            raise _UsageError(f"--dask: {error} (pip install 'paraes[dask]')") from None
         security = None
         if arguments.tls_ca_file or arguments.tls_cert or arguments.tls_key:
             security = Security(tls_ca_file=arguments.tls_ca_file,
@@ -305,8 +305,8 @@ def _run_as_rank(arguments: argparse.Namespace) -> int:
     try:
         from mpi4py import MPI
         from mpi4py.futures import MPICommExecutor
-    except ImportError:
-        raise _UsageError("--mpi: pip install 'paraes[mpi]', with an MPI installed") from None
+    except (ImportError, RuntimeError) as error:  # the package, or the library of MPI
+        raise _UsageError(f"--mpi: {error} (pip install 'paraes[mpi]', and an MPI)") from None
     if MPI.COMM_WORLD.Get_size() < 2:
         raise _UsageError("--mpi: start it with at least two ranks, as in `mpiexec -n 17 "
                           "paraes-objects …`: one tells the others what to do")
