@@ -146,37 +146,29 @@ class Segments {
   // plaintexts have the same tag with a probability of at most 2^-100 for who does not know the
   // key (SP 800-38D, appendix B).
   [[nodiscard]] nb::bytes fingerprint(AnyInt first, AnyBuffer sealed) const {
-    constexpr std::string_view label = "paraes: fingerprints of the parts of an object, version 1";
     const SegmentLayout& layout = message_.layout();
     const std::uint64_t from = size_of(first, "first");
     const Buffer text(sealed, "sealed");
     const Bytes bytes = text.bytes();
-    std::array<std::uint8_t, 32> key = {};
-    std::array<std::uint8_t, 32> out = {};
-    {
-      const WithoutGil released(text.size());
-      hkdf_expand_sha512(message_.parts().secret.key.span(),
-                         Bytes(reinterpret_cast<const std::uint8_t*>(label.data()), label.size()),
-                         key);
-      std::vector<std::uint8_t> tags;
-      for (unsigned shift = 64; shift != 0; shift -= 8) {
-        tags.push_back(static_cast<std::uint8_t>(from >> (shift - 8)));
-      }
-      const std::uint64_t begin = layout.sealed_offset(from);
-      for (std::uint64_t at = 0, next = from + 1; at < bytes.size(); ++next) {
-        const std::uint64_t end =
-            std::min<std::uint64_t>(layout.sealed_offset(next) - begin, bytes.size());
-        if (end - at < segment_tag_bytes) throw InvalidArgument("sealed: it ends within a tag");
-        tags.insert(tags.end(),
-                    bytes.begin() + static_cast<std::ptrdiff_t>(end - segment_tag_bytes),
-                    bytes.begin() + static_cast<std::ptrdiff_t>(end));
-        at = end;
-      }
-      // One block of HKDF-Expand is HMAC of its input and a byte (RFC 5869 section 2.3).
-      hkdf_expand_sha512(key, tags, out);
-      secure_zero(key.data(), key.size());
+    std::vector<std::uint8_t> tags;
+    for (unsigned shift = 64; shift != 0; shift -= 8) {
+      tags.push_back(static_cast<std::uint8_t>(from >> (shift - 8)));
     }
-    return copied(out);
+    const std::uint64_t begin = layout.sealed_offset(from);
+    for (std::uint64_t at = 0, next = from + 1; at < bytes.size(); ++next) {
+      const std::uint64_t end =
+          std::min<std::uint64_t>(layout.sealed_offset(next) - begin, bytes.size());
+      if (end - at < segment_tag_bytes) throw InvalidArgument("sealed: it ends within a tag");
+      tags.insert(tags.end(), bytes.begin() + static_cast<std::ptrdiff_t>(end - segment_tag_bytes),
+                  bytes.begin() + static_cast<std::ptrdiff_t>(end));
+      at = end;
+    }
+    return keyed_hash("paraes: fingerprints of the parts of an object, version 1", tags);
+  }
+  // A keyed hash of anything, under another derived key: shows who has the key of the message.
+  [[nodiscard]] nb::bytes proof(AnyBuffer data) const {
+    const Buffer text(data, "data");
+    return keyed_hash("paraes: states of objects, version 1", text.bytes());
   }
 
   [[nodiscard]] std::uint64_t plain_bytes(AnyInt sealed) const {
@@ -219,6 +211,18 @@ class Segments {
   }
 
  private:
+  [[nodiscard]] nb::bytes keyed_hash(std::string_view label, Bytes data) const {
+    std::array<std::uint8_t, 32> key = {};
+    std::array<std::uint8_t, 32> out = {};
+    hkdf_expand_sha512(message_.parts().secret.key.span(),
+                       Bytes(reinterpret_cast<const std::uint8_t*>(label.data()), label.size()),
+                       key);
+    // One block of HKDF-Expand is HMAC of its input and a byte (RFC 5869 section 2.3).
+    hkdf_expand_sha512(key, data, out);
+    secure_zero(key.data(), key.size());
+    return copied(out);
+  }
+
   [[nodiscard]] static Execution on_threads(AnyInt threads) {
     return {.threads = number_of(threads, "threads", 0, std::numeric_limits<int>::max())};
   }
@@ -261,6 +265,7 @@ class Segments {
       } else {
         open_segments(message_, index, ends && next == after, text, wanted, threads_);
       }
+      if (seals && next == after) secure_zero(text.data(), text.size());
     }
     return true;
   }
@@ -476,7 +481,11 @@ void bind_objects(nb::module_& m) {
                    "segments: tuple[int, int], ends: bool, plain: Buffer) -> bool"))
       .def("fingerprint", &Segments::fingerprint, nb::arg("first"), nb::arg("sealed"),
            nb::sig("def fingerprint(self, first: int, sealed: Buffer) -> bytes"),
-           "A keyed hash of the plaintext of sealed segments, for who has to seal them again.")
+           "A keyed hash of the plaintext of sealed segments, to compare with when they are sealed "
+           "again.")
+      .def("proof", &Segments::proof, nb::arg("data"),
+           nb::sig("def proof(self, data: Buffer) -> bytes"),
+           "A keyed hash of anything: shows who has the key of the message.")
       .def("plain_bytes", &Segments::plain_bytes, nb::arg("sealed_bytes"))
       .def("segment_end", &Segments::segment_end, nb::arg("offset"))
       .def("sealed_range", &Segments::sealed_range, nb::arg("begin"), nb::arg("end"),

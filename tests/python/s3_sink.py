@@ -269,11 +269,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _list_parts(self, request):
         after = int(request.query.get("part-number-marker") or 0)
-        rows = [(number, tag) for number, tag in sorted(self._upload(request).tags.items())
-                if number > after]
+        upload = self._upload(request)
+        rows = [(number, tag) for number, tag in sorted(upload.tags.items()) if number > after]
+        sizes = {number: part if isinstance(part, int) else len(part)
+                 for number, part in upload.parts.items()}
         page = rows[:3]  # so that there are several pages
         text = "".join(f"<Part><PartNumber>{number}</PartNumber><ETag>{escape(tag)}</ETag>"
-                       f"<Size>1</Size></Part>" for number, tag in page)
+                       f"<Size>{sizes[number]}</Size></Part>" for number, tag in page)
         more = len(rows) > len(page)
         if more:
             text += f"<NextPartNumberMarker>{page[-1][0]}</NextPartNumberMarker>"

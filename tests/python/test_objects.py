@@ -10,12 +10,14 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.connection import Client
 from pathlib import Path
 
 import fsspec
@@ -26,7 +28,7 @@ from hypothesis import strategies as st
 
 import paraes
 from paraes import FileError, IntegrityError, InvalidArgument, WrongKey, _native, objects
-from paraes.objects import _engines, _parts, _state, _work
+from paraes.objects import _channel, _engines, _parts, _state, _work
 from paraes.objects._state import State
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -82,7 +84,7 @@ def test_too_large_and_too_small():
     message = segments()
     with pytest.raises(InvalidArgument, match="more than 10000 parts of 5 GiB"):
         _parts.segments_of_parts(message, 60 * TEBI, None)
-    with pytest.raises(InvalidArgument, match="choose larger parts"):
+    with pytest.raises(InvalidArgument, match="choose larger ones"):
         _parts.segments_of_parts(message, TEBI, SMALL)
     for size in (SMALL - 1, (5 << 30) + 1, 0, -1):
         with pytest.raises(InvalidArgument, match="part_size: it is 5242880"):
@@ -356,6 +358,66 @@ def test_a_key_that_the_workers_do_not_have(processes):
     assert left() == []
 
 
+def known_jobs():
+    return len(_work._jobs._items)
+
+
+def test_processes_forget_keys(processes):
+    objects.encrypt("plain", "sealed", key=KEY, executor=processes, part_size=SMALL)
+    time.sleep(0.2)
+    for _ in range(20):
+        assert processes.submit(known_jobs).result() == 0
+
+
+def test_forked_processes_do_not_keep_the_state():
+    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool:
+        with pytest.raises(OSError, match="a cable"):
+            objects.encrypt("plain", "sealed", key=KEY, executor=pool, part_size=SMALL,
+                            progress=failing(SMALL))
+        objects.resume("sealed", key=KEY, executor=pool)
+    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+
+
+def test_strangers_at_the_desk():
+    """Who has not the key of the run gets no answer, and takes no thread for ever."""
+    asked = []
+    desk = _channel.Desk(lambda number, mark: bool(asked.append(number)) or number == 7, True)
+    strangers = []
+    for _ in range(20):
+        strangers.append(socket.create_connection(("127.0.0.1", desk.address.port)))
+    with pytest.raises((multiprocessing.AuthenticationError, EOFError, OSError)):
+        Client(("127.0.0.1", desk.address.port), "AF_INET", b"another key")
+    assert desk.address.claim(7, b"m" * 32) and not desk.address.claim(8, b"m" * 32)
+    elsewhere = pickle.loads(pickle.dumps(desk.address))
+    elsewhere.host = "another host"
+    assert elsewhere.claim(7, b"m" * 32)
+    # A worker that dies while it waits.
+    with Client(("127.0.0.1", desk.address.port), "AF_INET", desk.address.key) as worker:
+        worker.send_bytes(_channel._QUESTION.pack(7, b"m" * 32))
+    assert desk.error is None
+    desk.close()
+    for thread in threading.enumerate():
+        if thread.name.startswith("paraes-claim"):
+            thread.join(10)
+            assert not thread.is_alive()
+    assert set(asked) == {7, 8}
+    for one in strangers:
+        one.close()
+    with pytest.raises(paraes.Error, match="cannot reach the program"):
+        desk.address.claim(7, b"m" * 32)
+
+
+def test_a_desk_whose_claims_fail():
+    def full(number, mark):
+        raise OSError(errno.ENOSPC, "full")
+
+    desk = _channel.Desk(full, False)
+    with pytest.raises(paraes.Error, match="could not write its state"):
+        desk.address.claim(0, b"m" * 32)
+    assert desk.error.errno == errno.ENOSPC
+    desk.close()
+
+
 def test_a_worker_that_is_killed():
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         def progress(done, total):
@@ -393,6 +455,21 @@ def test_a_source_that_changes_once():
     objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL, workers=1, progress=progress)
     assert paraes.unseal(content("sealed"), key=KEY) == new
     assert left() == ["sealed"]
+
+
+def test_a_source_that_is_changed_in_place_with_its_old_time():
+    new = os.urandom(len(BLOCK))
+    changed = []
+
+    def progress(done, total):
+        if done and not changed:
+            status = os.stat("plain")
+            with open("plain", "r+b") as file:
+                changed.append(file.write(new))
+            os.utime("plain", ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL, workers=1, progress=progress)
+    assert paraes.unseal(content("sealed"), key=KEY) == new
 
 
 def test_a_source_that_changes_all_the_time():
@@ -437,8 +514,8 @@ def test_resume():
     error = interrupted_run()
     assert f"resume file://{os.getcwd()}/sealed" in error.__notes__[0]
     (one,) = objects.interrupted()
-    assert one == (f"file://{os.getcwd()}/sealed", f"file://{os.getcwd()}/plain", len(BLOCK), 3, 1,
-                   one.state, False)
+    assert one == ("encrypt", f"file://{os.getcwd()}/sealed", f"file://{os.getcwd()}/plain",
+                   len(BLOCK), 3, 1, one.state, False)
     for again in ({}, {"overwrite": True}):
         with pytest.raises(FileExistsError, match="an encryption of it was interrupted"):
             objects.encrypt("plain", "sealed", key=KEY, **again)
@@ -449,7 +526,7 @@ def test_resume():
     assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
     assert left() == ["sealed"]
     assert objects.interrupted() == []
-    with pytest.raises(FileNotFoundError, match="no interrupted encryption of it is known"):
+    with pytest.raises(FileNotFoundError, match="no interrupted run of it is known"):
         objects.resume("sealed", key=KEY)
 
 
@@ -551,7 +628,7 @@ def test_the_state_has_no_key_and_is_for_its_owner_alone(states):
     assert stat.S_IMODE(states.stat().st_mode) == 0o700
     text = path.read_bytes()
     message = _native.Secret(False, {"key": KEY}).segments(
-        base64.b64decode(json.loads(text.splitlines()[0])["header"]))
+        base64.b64decode(json.loads(text.splitlines()[0])["facts"]["header"]))
     _, key, nonce, _ = message.parts()
     for secret in (KEY, key, nonce):
         for shown in (secret, secret.hex().encode(), base64.b64encode(secret)[:16]):
@@ -575,16 +652,22 @@ def test_a_mark_is_one_of_the_plaintext():
     assert len(marks) == 7
 
 
+FACTS = _state.Facts("encrypt", "file:///t", {}, False, "file:///s", "v", 1, None, 1, 1, [], b"")
+
+
 def test_claims(folder):
     path = str(folder / "x.state")
-    state = State.create(path, {"target": "t"})
+    state = State.create(path, FACTS, b"proof")
     assert state.claim(3, b"a" * 32) and state.claim(3, b"a" * 32)
     assert not state.claim(3, b"b" * 32)
     state.add_done(3, "tag")
     state.close()
+    with pytest.raises(FileError, match="the run has ended"):
+        state.claim(4, b"c" * 32)
     with open(path, "ab") as file:
         file.write(b'{"part":4,"ma')  # the power failed
     state = State.load(path)
+    assert (state.facts, state.proof) == (FACTS, b"proof")
     assert state.claims == {3: b"a" * 32} and state.done == {3: "tag"}
     assert not state.claim(3, b"b" * 32)
     assert state.claim(4, b"c" * 32)
@@ -594,12 +677,25 @@ def test_claims(folder):
 
 def test_claims_of_many_threads(folder):
     path = str(folder / "x.state")
-    state = State.create(path, {})
+    state = State.create(path, FACTS, b"")
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda n: state.claim(n % 50, bytes([n // 50]) * 32), range(400)))
     assert sum(made) == 50
     state.close()
     assert len(State.load(path).claims) == 50
+
+
+def test_a_state_that_another_run_has_replaced(folder):
+    """Its owner removes the file of its own alone."""
+    path = str(folder / "x.state")
+    state = State.create(path, FACTS, b"")
+    os.unlink(path)
+    Path(path).write_bytes(b"of another run")
+    state.remove()
+    assert content(path) == b"of another run"
+    with pytest.raises(FileError, match="another run has begun meanwhile"):
+        State.create(path, FACTS, b"")
+    assert [one.name for one in folder.iterdir() if one.suffix == ".partial"] == []
 
 
 @pytest.mark.parametrize("text", [b"", b"{}\n", b"text\n", b'{"kind":"paraes.objects"}\n',
@@ -610,37 +706,128 @@ def test_what_is_no_state(text):
         State.load("x.state")
 
 
-def test_a_state_of_a_later_version():
-    Path("x.state").write_text('{"kind":"paraes.objects","version":2}\n')
-    with pytest.raises(InvalidArgument, match="later version"):
+@pytest.mark.parametrize(("name", "value"), [
+    ("segments", 0), ("parts", -1), ("plain_bytes", "1"), ("target", 5), ("header", "?"),
+    ("upload", []), ("layout", None), ("overwrite", 1), ("part_size", "a"), ("source", None)])
+def test_facts_that_are_none(name, value):
+    State.create("x.state", FACTS, b"").close()
+    first = json.loads(content("x.state"))
+    first["facts"][name] = value
+    Path("x.state").write_text(json.dumps(first) + "\n")
+    with pytest.raises(InvalidArgument, match="no state of paraes.objects, or it is damaged"):
         State.load("x.state")
 
 
-def test_a_state_that_lacks_something(states):
-    interrupted_run()
-    (path,) = states.iterdir()
+def test_a_state_of_a_later_version():
+    Path("x.state").write_text('{"kind":"paraes.objects","version":2}\n')
+    with pytest.raises(InvalidArgument, match="another version"):
+        State.load("x.state")
+
+
+def changed(path, **facts):
+    """A state in which somebody has changed something."""
     lines = path.read_text().splitlines(True)
-    facts = json.loads(lines[0])
-    del facts["header"]
-    path.write_text(json.dumps(facts) + "\n" + "".join(lines[1:]))
-    with pytest.raises(InvalidArgument, match="the state is damaged: abort the object"):
-        objects.resume("sealed", key=KEY)
-    objects.abort("sealed")
-    assert left() == []
+    first = json.loads(lines[0])
+    first["facts"].update(facts)
+    path.write_text(json.dumps(first) + "\n" + "".join(lines[1:]))
 
 
 def test_a_state_that_names_somebody_elses_file(states):
     interrupted_run()
     Path("precious").write_bytes(b"1")
     (path,) = states.iterdir()
-    text = path.read_text()
-    (partial,) = Path().glob("sealed.*.partial")
     for name in ("precious", "sealed", "sealed.partial", "sealed.../../precious.partial"):
-        path.write_text(text.replace(str(partial.absolute()), str(Path(name).absolute()), 1))
-        for call in (lambda: objects.abort("sealed"), lambda: objects.resume("sealed", key=KEY)):
-            with pytest.raises(InvalidArgument, match="it is no name for a part"):
-                call()
+        changed(path, upload={"partial": str(Path(name).absolute())})
+        with pytest.raises(InvalidArgument, match="it is no name for a part"):
+            objects.abort("sealed")
+        with pytest.raises(WrongKey, match="somebody changed the state"):
+            objects.resume("sealed", key=KEY)
+    changed(path, upload={})
+    with pytest.raises(InvalidArgument, match="it is damaged: remove it"):
+        objects.abort("sealed")
     assert content("precious") == b"1"
+
+
+def test_a_state_with_the_salt_of_another_object(states):
+    """Whoever can write the state would get the XOR of that object and of another plaintext."""
+    objects.encrypt("plain", "old", key=KEY)
+    interrupted_run()
+    (path,) = states.iterdir()
+    changed(path, header=base64.b64encode(content("old")[:88]).decode())
+    with pytest.raises(WrongKey, match="somebody changed the state"):
+        objects.resume("sealed", key=KEY)
+    for facts in ({"source": f"file://{os.getcwd()}/my.key"}, {"segments": 1}, {"plain_bytes": 5}):
+        changed(path, **facts)
+        with pytest.raises(WrongKey, match="somebody changed the state"):
+            objects.resume("sealed", key=KEY)
+
+
+def test_an_old_copy_of_the_state(states):
+    """Somebody brings back a state from before the first part, and the source is another one."""
+    kept = []
+
+    def progress(done, total):
+        if not kept:
+            (path,) = states.iterdir()
+            kept.append(path.read_text().splitlines(True)[0])
+        if done:
+            raise OSError(errno.EIO, "a cable")
+
+    with pytest.raises(OSError, match="a cable"):
+        objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL, workers=1, progress=progress)
+    (path,) = states.iterdir()
+    path.write_text(kept[0])
+    (partial,) = Path().glob("sealed.*.partial")
+    before = content(partial)
+    other = os.urandom(len(BLOCK))
+    status = os.stat("plain")
+    Path("plain").write_bytes(other)
+    os.utime("plain", ns=(status.st_atime_ns, status.st_mtime_ns))
+    objects.resume("sealed", key=KEY)
+    assert content("sealed")[32:56] != before[32:56]
+    assert paraes.unseal(content("sealed"), key=KEY) == other
+
+
+def test_tink_has_no_commitment_but_the_state_has(processes):
+    options = {"format": "tink", "context": b"a"}
+    interrupted_run(**options)
+    for wrong in ({"key": bytes(32)}, {"key": KEY, "context": b"b"},
+                  {"key": KEY, "tink_hash": "sha1"}):
+        with pytest.raises(WrongKey, match="another key or context"):
+            objects.resume("sealed", **{**options, **wrong})
+    with pytest.raises(InvalidArgument, match="format, segment_size: not those"):
+        objects.resume("sealed", key=KEY, segment_size=4096, **options)
+    objects.resume("sealed", key=KEY, **options)
+    assert paraes.unseal(content("sealed"), key=KEY, **options) == BLOCK
+    # A worker that reads another key than the program.
+    command = (f"cd {os.getcwd()}; if [ -e read ]; then head -c 32 /dev/zero; "
+               "else touch read; cat my.key; fi")
+    with pytest.raises(WrongKey, match="the key of this worker is not that of the object"):
+        objects.encrypt("plain", "two", key_command=command, executor=processes, format="tink")
+    os.unlink("read")
+    assert left() == ["sealed"]
+
+
+def test_a_state_that_is_the_target_or_the_source():
+    for path in ("sealed", "plain"):
+        with pytest.raises(InvalidArgument, match="is the source or the target"):
+            objects.encrypt("plain", "sealed", key=KEY, state=path)
+    os.link("plain", "again")
+    with pytest.raises(InvalidArgument, match="is the source or the target"):
+        objects.encrypt("plain", "sealed", key=KEY, state="again")
+    with pytest.raises(InvalidArgument, match=r"my\.key"):
+        objects.encrypt("plain", "sealed", key_file="my.key", state="my.key", restart=True)
+    assert content("plain") == BLOCK and content("my.key") == KEY
+
+
+def test_restarting_looks_before_it_gives_up(states):
+    interrupted_run()
+    for wrong in ({"source": "no"}, {"part_size": 1}, {"key": b"short"}):
+        with pytest.raises((InvalidArgument, FileNotFoundError)):
+            objects.encrypt(**{"source": "plain", "target": "sealed", "key": KEY, "restart": True,
+                               **wrong})
+        assert len(list(states.iterdir())) == 1
+    objects.resume("sealed", key=KEY)
 
 
 def test_a_full_disk_below_the_state(monkeypatch):
@@ -670,7 +857,11 @@ def test_a_state_that_is_a_link(states):
     states.mkdir(parents=True)
     path = Path(_state.default_path(f"file://{os.getcwd()}/sealed"))
     path.symlink_to(Path("plain").absolute())
-    with pytest.raises(FileError):
+    with pytest.raises(InvalidArgument):
+        objects.encrypt("plain", "sealed", key=KEY)
+    path.unlink()
+    path.symlink_to("nothing")
+    with pytest.raises(FileError, match="cannot open the state"):
         objects.encrypt("plain", "sealed", key=KEY)
     assert content("plain") == BLOCK
 
@@ -680,7 +871,7 @@ def test_a_state_that_is_a_link(states):
 
 def test_nothing_shows_keys():
     key = _work.SentKey(segments().parts())
-    job = _work.Job("t", "verify", None, None, b"", 0, 1, key)
+    job = _work.Job("verify", None, None, key.message(), 0, 1, key)
     packed = _work.pack(job)
     raw = key._parts[1]
     for shown in (repr(key), str(key), f"{key}", repr(packed), str(packed), f"{packed}", repr(job),
@@ -710,7 +901,7 @@ def test_command():
     done = command("decrypt", "--key-command", "cat my.key", "sealed", "out", "-q")
     assert (done.stdout, done.stderr) == ("", "")
     assert content("out") == BLOCK
-    assert command("list").stderr == "paraes-objects: no encryption was interrupted\n"
+    assert command("list").stderr == "paraes-objects: nothing was interrupted\n"
 
 
 def test_command_with_passphrases():
@@ -741,8 +932,8 @@ def test_command_with_passphrases():
     (["encrypt", "-k", "my.key", "plain", "x", "--tls-key", "k"], 2, "these go with --dask"),
     (["encrypt", "-k", "my.key", "plain", "x", "--target-option", "a"], 2, "'a' is not NAME=VALUE"),
     (["verify", "-k", "my.key", "plain"], 4, ""),
-    (["resume", "-k", "my.key", "x"], 1, "no interrupted encryption of it is known"),
-    (["abort", "x"], 1, "no interrupted encryption of it is known"),
+    (["resume", "-k", "my.key", "x"], 1, "no interrupted run of it is known"),
+    (["abort", "x"], 1, "no interrupted run of it is known"),
     (["frobnicate"], 2, "argument VERB: invalid choice: 'frobnicate'"),
 ])
 def test_errors_of_the_command(arguments, status, text):
@@ -794,14 +985,47 @@ def test_signals(number):
     os.unlink("slow.py")
     if number != signal.SIGKILL:
         assert run.returncode == 128 + number
-        assert text == "paraes-objects: interrupted; nothing was written\n"
+        assert text == "paraes-objects: interrupted\n"
         assert left() == []
         return
-    assert command("list").stdout.startswith(f"file://{os.getcwd()}/sealed  from file://")
+    assert command("list").stdout.startswith(
+        f"file://{os.getcwd()}/sealed: encrypt was interrupted: from file://")
     done = command("encrypt", "-k", "my.key", "plain", "sealed", status=2)
     assert "an encryption of it was interrupted" in done.stderr
     assert command("resume", "-k", "my.key", "sealed").stderr.startswith("sealed: encrypted")
     assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    assert left() == ["sealed"]
+
+
+def test_a_decryption_that_is_killed():
+    objects.encrypt("plain", "sealed", key=KEY)
+    code = """if True:
+        import os
+        from paraes import objects
+        objects.decrypt("sealed", "out", key_file="my.key", part_size=5 << 20, workers=1,
+                        progress=lambda done, total: done and os.kill(os.getpid(), 9))"""
+    for mend in (lambda: objects.abort("out"),
+                 lambda: objects.decrypt("sealed", "out", key=KEY)):
+        subprocess.run([sys.executable, "-c", code], check=False)
+        assert len(left()) == 3
+        assert command("list").stdout.startswith(f"file://{os.getcwd()}/out: decrypt was")
+        with pytest.raises(InvalidArgument, match="decryption was interrupted: decrypt it"):
+            objects.resume("out", key=KEY)
+        mend()
+    assert left() == ["out", "sealed"]
+
+
+def test_a_run_that_is_killed_when_the_object_is_complete(states):
+    code = """if True:
+        import os
+        from paraes import objects
+        objects.State.remove = lambda self: os.kill(os.getpid(), 9)
+        objects.encrypt("plain", "sealed", key_file="my.key", part_size=5 << 20)"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    before = content("sealed")
+    assert len(list(states.iterdir())) == 1
+    assert objects.resume("sealed", key=KEY).parts == 3
+    assert content("sealed") == before
     assert left() == ["sealed"]
 
 

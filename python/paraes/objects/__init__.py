@@ -8,14 +8,12 @@ was interrupted. docs/how-to/object-storage.md has examples, `paraes-objects` is
 
 from __future__ import annotations
 
-import base64
-import binascii
 import errno
+import hmac
 import os
-import secrets
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, Executor
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, cast
 
 try:
     import fsspec as _fsspec
@@ -25,7 +23,14 @@ except ImportError as _error:
 
 from paraes import _native
 from paraes._messages import MessagesBelow
-from paraes.exceptions import Error, IntegrityError, InvalidArgument, InvalidTag, _file_error
+from paraes.exceptions import (
+    Error,
+    IntegrityError,
+    InvalidArgument,
+    InvalidTag,
+    WrongKey,
+    _file_error,
+)
 from paraes.objects import _state
 from paraes.objects._engines import Claim, Dask, Engine, engine_of
 from paraes.objects._parts import segments_of_parts
@@ -40,7 +45,7 @@ from paraes.objects._places import (
     target_of,
     warn,
 )
-from paraes.objects._state import State
+from paraes.objects._state import Facts, State
 from paraes.objects._work import Job, OwnKey, SentKey
 
 if TYPE_CHECKING:
@@ -100,8 +105,9 @@ class OpenObjectOptions(_Format, total=False):
 
 
 class Interrupted(NamedTuple):
-    """An encryption that was interrupted, or goes on now."""
+    """A run that was interrupted, or goes on now."""
 
+    verb: str  # "encrypt" can be resumed, "decrypt" cannot
     target: str
     source: str
     bytes: int  # of plaintext
@@ -195,11 +201,8 @@ def encrypt(source: Place, target: Place, *, executor: Workers = None, workers: 
     """
     keys = _Keys(options, True)
     to = target_of(target, target_options, overwrite)
-    path = _place_of_state(to, state)
-    run = _Run(engine_of(executor, workers), keys, progress, keep)
-    run.check_engine(to)
-    _clear_the_way(path, to, restart)
-    return run.encrypt(lambda: source_of(source, source_options), to, part_size, path)
+    run = _Run(engine_of(executor, workers), keys, progress, keep, _place_of_state(to, state))
+    return run.encrypt(lambda: source_of(source, source_options), to, part_size, restart)
 
 
 def resume(target: Place, *, executor: Workers = None, workers: int | None = None,
@@ -217,47 +220,48 @@ def resume(target: Place, *, executor: Workers = None, workers: int | None = Non
     """
     keys = _Keys(options, False)
     to = target_of(target, target_options, True)
-    run = _Run(engine_of(executor, workers), keys, progress, keep)
-    return run.resume(_path_of_state(to, state), to, source_options)
+    run = _Run(engine_of(executor, workers), keys, progress, keep, _path_of_state(to, state))
+    return run.resume(to, source_options)
 
 
 def abort(target: Place, *, target_options: dict[str, Any] | None = None,
           state: Path | None = None) -> None:
-    """Give up an encryption of this target that was interrupted: remove its parts and its state.
+    """Give up what an interrupted run has left of this target: remove its parts and its state.
     FileNotFoundError if nothing is there."""
     to = target_of(target, target_options, True)
     _abort(State.load(_path_of_state(to, state)), to)
 
 
 def interrupted() -> list[Interrupted]:
-    """The encryptions whose states are in the default folder."""
+    """The runs whose states are in the default folder."""
     found = []
     for path in _state.default_paths():
         try:
             state, running = State.look(path)
-            facts = state.facts
-            found.append(Interrupted(facts["target"], facts["source"], facts["bytes"],
-                                     facts["parts"], len(state.done), path, running))
-        except (OSError, InvalidArgument, KeyError) as error:
-            warn(f"{path}: {error}")
+        except (OSError, InvalidArgument) as error:
+            warn(str(error))
+            continue
+        facts = state.facts
+        found.append(Interrupted(facts.verb, facts.target, facts.source, facts.plain_bytes,
+                                 facts.parts, len(state.done), path, running))
     return found
 
 
 def decrypt(source: Place, target: Place, *, executor: Workers = None, workers: int | None = None,
             part_size: int | None = None, overwrite: bool = False,
             source_options: dict[str, Any] | None = None,
-            target_options: dict[str, Any] | None = None,
+            target_options: dict[str, Any] | None = None, state: Path | None = None,
             progress: Callable[[int, int], object] | None = None,
             **options: Unpack[OpenObjectOptions]) -> ObjectResult:
     """Decrypt the object `source` to `target`, which appears when all of it is authenticated.
 
     IntegrityError if it is damaged or truncated, WrongKey if its key is another one. Whatever goes
-    wrong, nothing is left. Everything else as in encrypt().
+    wrong, nothing is left; what a crash has left, abort() or the next decrypt() removes. Everything
+    else as in encrypt().
     """
     keys = _Keys(options, False)
     to = target_of(target, target_options, overwrite)
-    run = _Run(engine_of(executor, workers), keys, progress, False)
-    run.check_engine(to)
+    run = _Run(engine_of(executor, workers), keys, progress, False, _place_of_state(to, state))
     return run.decrypt(source_of(source, source_options), to, part_size)
 
 
@@ -267,7 +271,7 @@ def verify(source: Place, *, executor: Workers = None, workers: int | None = Non
            **options: Unpack[OpenObjectOptions]) -> ObjectResult:
     """Authenticate all of an object, and write nothing. Everything else as in decrypt()."""
     keys = _Keys(options, False)
-    run = _Run(engine_of(executor, workers), keys, progress, False)
+    run = _Run(engine_of(executor, workers), keys, progress, False, "")
     return run.decrypt(source_of(source, source_options), None, part_size)
 
 
@@ -283,32 +287,26 @@ def _place_of_state(target: Target, state: Path | None) -> str:
 def _path_of_state(target: Target, state: Path | None) -> str:
     path = _place_of_state(target, state)
     if not _state.exists(path):
-        raise _file_error(errno.ENOENT, f"{target.url}: no interrupted encryption of it is known: "
-                          f"there is no {path}", path)
+        raise _file_error(errno.ENOENT, f"{target.url}: no interrupted run of it is known: there "
+                          f"is no {path}", path)
     return path
 
 
-def _clear_the_way(path: str, target: Target, restart: bool) -> None:
-    if not _state.exists(path):
-        return
-    old = State.load(path)
-    if not restart:
-        old.close()
-        raise _file_error(errno.EEXIST, f"{target.url}: an encryption of it was interrupted: "
-                          f"resume it, abort it, or restart it ({path})", path)
-    _abort(old, target)
-
-
-def _check_target(state: State, target: Target) -> None:
-    if state.facts.get("target") != target.url:
-        raise InvalidArgument(f"{state.path}: it is the state of {state.facts.get('target')}, not "
-                              f"of {target.url}")
+def _take_over(state: State, target: Target) -> None:
+    facts = state.facts
+    if facts.target != target.url:
+        raise InvalidArgument(f"{state.path}: it is the state of {facts.target}, not of "
+                              f"{target.url}")
+    try:
+        target.take_over(facts.upload)
+    except (KeyError, TypeError):
+        raise InvalidArgument(f"{state.path}: it is damaged: remove it, and what is left of "
+                              f"{target.url}") from None
 
 
 def _abort(state: State, target: Target) -> None:
     try:
-        _check_target(state, target)
-        target.go_on(state.facts["upload"])
+        _take_over(state, target)
         target.abort()
         state.remove()
     finally:
@@ -316,85 +314,109 @@ def _abort(state: State, target: Target) -> None:
 
 
 class _Run:
+    """One call. state_path: where its state is, or was left."""
+
     def __init__(self, engine: Engine, keys: _Keys, progress: Callable[[int, int], object] | None,
-                 keep: bool) -> None:
+                 keep: bool, state_path: str) -> None:
         self._engine = engine
         self._keys = keys
         self._progress = progress
         self._keep = keep
+        self._state_path = state_path
 
-    def check_engine(self, target: Target) -> None:
-        target.check()
+    # ---- Before anything is touched
+
+    def _check(self, source: Source, target: Target | None) -> None:
+        """Neither side is the file of a key, they are not the same object, and so on."""
+        check_file = self._keys.secret.check_file
+        if isinstance(source, LocalSource):
+            check_file(source.path)
+        if target is None:
+            return
+        same = source.url == target.url
+        if isinstance(target, LocalTarget):
+            check_file(target.path)
+            target.syncs = not self._engine.same_machine
+            if isinstance(source, LocalSource):
+                same = _are_one(source.path, target.path)
+        if same:
+            raise InvalidArgument(f"{target.path}: it is the source itself: choose another target")
+        check_file(self._state_path)
+        for place in (source, target):
+            if isinstance(place, LocalSource | LocalTarget) and (
+                    place.path == self._state_path or _are_one(place.path, self._state_path)):
+                raise InvalidArgument(f"state: {self._state_path} is the source or the target")
         if target.in_order and (isinstance(self._engine, Dask) or self._engine.why_no_key):
             raise InvalidArgument(f"target: {type(target.fs).__name__} takes an object in order, "
                                   "from this machine: take threads or processes, or a target on S3 "
                                   "or in a folder of all workers")
 
-    def _check_files(self, source: Source, target: Target | None) -> None:
-        """Neither side is the file of a key, and they are not the same object."""
-        if isinstance(source, LocalSource):
-            self._keys.secret.check_file(source.path)
-        if isinstance(target, LocalTarget):
-            self._keys.secret.check_file(target.path)
-        if target is None:
+    def _clear_the_way(self, target: Target, restart: bool) -> None:
+        if not _state.exists(self._state_path):
             return
-        same = source.url == target.url
-        if isinstance(source, LocalSource) and isinstance(target, LocalTarget):
-            same = os.path.exists(target.path) and os.path.samefile(source.path, target.path)
-        if same:
-            raise InvalidArgument(f"{target.path}: it is the source itself: choose another target")
+        old = State.load(self._state_path)
+        if old.facts.verb == "encrypt" and not restart:
+            old.close()
+            raise _file_error(errno.EEXIST, f"{target.url}: an encryption of it was interrupted: "
+                              f"resume it, abort it, or restart it ({self._state_path})",
+                              self._state_path)
+        _abort(old, target)
 
     # ---- Encrypting
 
     def encrypt(self, open_source: Callable[[], Source], target: Target, part_size: int | None,
-                path: str) -> ObjectResult:
+                restart: bool) -> ObjectResult:
         for attempt in range(_TRIES):
             source = open_source()
-            self._check_files(source, target)
+            self._check(source, target)
             message = self._keys.secret.new_segments()
             per_part = segments_of_parts(message, source.size, part_size)
-            _take_attributes(source, target, encrypts=True)
             job = self._job("encrypt", source, target, message, source.size, per_part)
-            target.begin()
-            state: State | None = None
-            try:
-                if not target.in_order:
-                    state = State.create(path, {
-                        "source": source.url, "source_version": source.version,
-                        "target": target.url, "overwrite": target.overwrite, "bytes": source.size,
-                        "part_size": part_size, "segments": per_part,
-                        "parts": job.made()[1].count,
-                        "header": base64.b64encode(job.header).decode(),
-                        "upload": target.facts()})
-            except BaseException:
-                self._give_up(target, None)
-                raise
+            if attempt == 0:
+                target.check()
+                self._clear_the_way(target, restart)
+            state = self._begin(job, message, part_size)
             try:
                 return self._finish(job, state, {})
             except SourceChanged:
                 if attempt + 1 == _TRIES:
-                    raise self._changed(source) from None
+                    raise _changed(source) from None
         raise AssertionError
 
-    def _changed(self, source: Source) -> Error:
-        return _file_error(errno.ESTALE, f"{source.path}: it changed while it was read; nothing "
-                           "was written: try again when no other program works on it",
-                           source.path)
+    def _begin(self, job: Job, message: _native.Segments, part_size: int | None) -> State | None:
+        """Begin the target, and the state of the run if another process could take it over."""
+        target = job.target
+        assert target is not None
+        _take_attributes(job.source, target, encrypts=job.verb == "encrypt")
+        target.begin()
+        if target.in_order:
+            return None
+        facts = Facts(job.verb, target.url, target.facts(), target.overwrite, job.source.url,
+                      job.source.version, job.plain_bytes, part_size, job.per_part,
+                      job.made()[1].count, _layout_of(message), job.header)
+        try:
+            return State.create(self._state_path, facts, message.proof(facts.text()))
+        except BaseException:
+            self._give_up(target, None)
+            raise
 
     def _job(self, verb: str, source: Source, target: Target | None, message: _native.Segments,
              plain_bytes: int, per_part: int) -> Job:
-        job = Job(secrets.token_hex(16), verb, source, target, message.header, plain_bytes,
-                  per_part, self._keys.for_workers(message, self._engine)
-                  if not self._engine.same_process else None)
-        job.use(message)
-        return job
+        key = None if self._engine.same_process else self._keys.for_workers(message, self._engine)
+        return Job(verb, source, target, message, plain_bytes, per_part, key)
 
-    def resume(self, path: str, target: Target,
-               source_options: dict[str, Any] | None) -> ObjectResult:
-        state = State.load(path)
+    def resume(self, target: Target, source_options: dict[str, Any] | None) -> ObjectResult:
+        state = State.load(self._state_path)
         try:
-            _check_target(state, target)
-            job, done = self._job_of(state, target, source_options)
+            if state.facts.verb != "encrypt":
+                raise InvalidArgument(f"{target.url}: its decryption was interrupted: decrypt it "
+                                      "again")
+            job = self._job_of(state, target, source_options)
+            done = self._done(state, job)
+            if done is None and target.holds(job.header, job.made()[1].sealed_bytes):
+                # The run ended between the last answer of the store and the end of its state.
+                state.remove()
+                return ObjectResult(target.url, job.plain_bytes, job.made()[1].count)
         except BaseException:
             state.close()
             raise
@@ -403,61 +425,62 @@ class _Run:
                 return self._finish(job, state, done)
             except SourceChanged:
                 pass
-        else:
-            tags = [state.done[number] for number in sorted(state.done)]
-            count = job.made()[1].count
-            # The run may have ended between the last answer of the store and the end of its state.
-            if len(tags) == count and target.has_all(tags):
-                state.remove()
-                return ObjectResult(target.url, job.plain_bytes, count)
-            self._give_up(target, state)
-        target.check()
+        elif not self._give_up(target, state):
+            raise _file_error(errno.EIO, f"{target.url}: the store cannot be reached", target.path)
         return self.encrypt(lambda: source_of(job.source.url, source_options),
                             type(target)(target.fs, target.path, target.overwrite),
-                            state.facts.get("part_size"), path)
+                            state.facts.part_size, False)
 
-    def _job_of(self, state: State, target: Target, source_options: dict[str, Any] | None,
-                ) -> tuple[Job, dict[int, str] | None]:
-        """What an earlier run was doing, and the parts that the target has; None instead if it
-        has to start anew."""
+    def _job_of(self, state: State, target: Target, source_options: dict[str, Any] | None) -> Job:
+        """What an earlier run was doing."""
         facts = state.facts
-        try:
-            header = base64.b64decode(facts["header"])
-            place, size, per_part = facts["source"], facts["bytes"], facts["segments"]
-            version, target.overwrite = facts["source_version"], facts["overwrite"]
-            upload = facts["upload"]
-        except (KeyError, TypeError, binascii.Error):
-            raise InvalidArgument(f"{state.path}: the state is damaged: abort the object") from None
-        message = self._keys.secret.segments(header)
-        source = source_of(place, source_options)
+        message = self._keys.secret.segments(facts.header)
+        # Also the key of a format whose header does not show it, and a state that somebody else
+        # has written.
+        if not hmac.compare_digest(message.proof(facts.text()), state.proof):
+            raise WrongKey(f"{state.path}: the run began with another key or context, or somebody "
+                           "changed the state")
+        if _layout_of(message) != facts.layout:
+            raise InvalidArgument("format, segment_size: not those with which the run began")
+        _take_over(state, target)
+        target.overwrite = facts.overwrite
+        source = source_of(facts.source, source_options)
+        self._check(source, target)
         _take_attributes(source, target, encrypts=True)
-        self._check_files(source, target)
-        job = self._job("encrypt", source, target, message, size, per_part)
-        there = target.go_on(upload)
-        # A part without a claim: the state is an old copy, and others may have left, too.
-        if there is None or source.size != size or not state.claims.keys() >= there.keys():
-            return job, None
-        if source.proves_version and source.version != version:
-            return job, None
-        return job, {number: tag for number, tag in there.items() if state.done.get(number) == tag}
+        return self._job("encrypt", source, target, message, facts.plain_bytes, facts.segments)
+
+    def _done(self, state: State, job: Job) -> dict[int, str] | None:
+        """The parts that the target has, with their tags. None if the object has to start anew:
+        the source is another one, the upload is gone, or the state is an old copy."""
+        assert job.target is not None
+        there = job.target.stored()
+        if there is None or not state.claims.keys() >= there.keys():
+            return None
+        if job.source.version != state.facts.source_version:
+            return None
+        parts = job.made()[1]
+        return {number: tag for number, (tag, size) in there.items()
+                if state.done.get(number) == tag and size == parts[number].sealed_bytes}
 
     def _finish(self, job: Job, state: State | None, done: dict[int, str]) -> ObjectResult:
         """Do all parts and complete the object, or leave what encrypt() says."""
         target = job.target
         assert target is not None
+        encrypts = job.verb == "encrypt"
         try:
             claim: Claim = state.claim if state is not None else (lambda number, mark: True)
             tags = self._do_parts(job, claim, done, state)
             job.source.check()
-            self._check_files(job.source, target)
-            target.complete(tags, job.made()[1].sealed_bytes if job.verb == "encrypt"
-                            else job.plain_bytes)
+            self._check(job.source, target)
+            size = job.made()[1].sealed_bytes if encrypts else job.plain_bytes
+            target.complete(tags, size, job.header if encrypts else b"")
         except BaseException as error:
             if state is not None and self._may_pass(error):
                 state.close()
                 _add_note(error, f"What was stored is kept: resume {target.url}, or abort it.")
                 raise
-            self._give_up(target, state)
+            if not self._give_up(target, state) and isinstance(error, SourceChanged):
+                raise _changed(job.source) from None
             raise
         if state is not None:
             state.remove()
@@ -470,7 +493,8 @@ class _Run:
             return False
         return isinstance(error, OSError | BrokenExecutor | TimeoutError | Error)
 
-    def _give_up(self, target: Target, state: State | None) -> None:
+    def _give_up(self, target: Target, state: State | None) -> bool:
+        """Leave nothing. False, with a warning, if that is not possible now."""
         try:
             target.abort()
         except Exception as error:
@@ -479,19 +503,20 @@ class _Run:
                 state.close()
                 where = f"; abort it when the store can be reached (the state is {state.path})"
             warn(f"{target.url}: parts of it may be left: {error}{where}")
-            return
+            return False
         if state is not None:
             state.remove()
+        return True
 
     def _do_parts(self, job: Job, claim: Claim, there: dict[int, str],
                   state: State | None) -> list[str]:
+        """Returns the tags of all parts that are stored."""
         _, parts = job.made()
         engine = self._engine
         tags: dict[int, str] = dict(there)
-        done = 0
-        skipped = {number for number in there if job.source.proves_version}
-        for number in skipped:
-            done += parts[number].plain_bytes
+        # The others are read and sealed again, to prove that they are still the same.
+        skipped = set(there) if job.source.proves_version else set()
+        done = sum(parts[number].plain_bytes for number in skipped)
         todo = iter([number for number in range(parts.count) if number not in skipped])
         in_order = job.target is not None and job.target.in_order
         waiting: dict[int, Any] = {}
@@ -504,10 +529,9 @@ class _Run:
             engine.submit(number, number in there)
             return True
 
-        self._report(done, parts.plain_bytes)
         try:
-            # Before a worker can ask: start() may make what answers.
             engine.start(job, claim)
+            self._report(done, parts.plain_bytes)
             while under_way < engine.window and submit():
                 under_way += 1
             while under_way:
@@ -533,7 +557,11 @@ class _Run:
             raise Error(f"a worker has died, and with it its executor: {error}") from error
         finally:
             engine.stop()
-        return [tags[number] for number in range(parts.count) if number in tags]
+        stored = [number for number in range(parts.count) if number in tags]
+        # The last part of a plaintext may be empty, and is then not stored.
+        if job.target is not None and len(stored) < parts.count - (job.verb == "decrypt"):
+            raise RuntimeError(f"{job.target.url}: parts are missing")
+        return [tags[number] for number in stored]
 
     def _report(self, done: int, total: int) -> None:
         if self._progress is not None:
@@ -543,28 +571,27 @@ class _Run:
 
     def decrypt(self, source: Source, target: Target | None,
                 part_size: int | None) -> ObjectResult:
-        self._check_files(source, target)
-        never: Claim = lambda number, mark: False  # noqa: E731
+        self._check(source, target)
         try:
             message, plain_bytes = self._open(source)
             per_part = segments_of_parts(message, plain_bytes, part_size)
             verb = "verify" if target is None else "decrypt"
             job = self._job(verb, source, target, message, plain_bytes, per_part)
             if target is None:
-                self._do_parts(job, never, {}, None)
+                self._do_parts(job, lambda number, mark: False, {}, None)
                 source.check()
                 return ObjectResult(source.url, plain_bytes, job.made()[1].count)
-            _take_attributes(source, target, encrypts=False)
-            target.begin()
-            return self._finish(job, None, {})
+            target.check()
+            self._clear_the_way(target, False)
+            return self._finish(job, self._begin(job, message, part_size), {})
         except SourceChanged:
-            raise self._changed(source) from None
+            raise _changed(source) from None
         except IntegrityError as error:
             # Perhaps nothing is damaged, but another object was read in the end.
             try:
                 source.check()
             except SourceChanged:
-                raise self._changed(source) from error
+                raise _changed(source) from error
             raise
 
     def _open(self, source: Source) -> tuple[_native.Segments, int]:
@@ -576,6 +603,23 @@ class _Run:
         if message.sealed_size != source.size:
             raise SourceChanged(source.path)
         return message.segments, message.size
+
+
+def _layout_of(message: _native.Segments) -> list[Any]:
+    """Sizes and rules of the format, in terms of JSON."""
+    return list(cast("tuple[Any, ...]", message.parts()[3]))
+
+
+def _changed(source: Source) -> Error:
+    return _file_error(errno.ESTALE, f"{source.path}: it changed while it was read; nothing was "
+                       "written: try again when no other program works on it", source.path)
+
+
+def _are_one(left: str, right: str) -> bool:
+    try:
+        return os.path.samefile(left, right)
+    except OSError:
+        return False
 
 
 def _take_attributes(source: Source, target: Target, *, encrypts: bool) -> None:

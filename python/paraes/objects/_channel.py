@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import socket
 import struct
-import tempfile
 import threading
+import time
 from collections.abc import Callable
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import (
     Client,
     Connection,
@@ -28,6 +28,8 @@ from paraes.exceptions import Error
 
 _QUESTION = struct.Struct(">Q32s")
 _YES, _NO = b"yes", b"no"
+_LONGEST = 20  # seconds until a worker that has connected asks
+_MOST_CONNECTIONS = 1024
 
 
 class Address:
@@ -45,16 +47,19 @@ class Address:
         return f"<the coordinator at {self.host}>"
 
     def _connect(self) -> Any:
-        if os.path.exists(self.path):
-            return Client(self.path, "AF_UNIX", self.key)
+        failures = []
+        if socket.gethostname() == self.host:
+            try:
+                return Client(self.path, "AF_UNIX", self.key)
+            except (OSError, AuthenticationError) as error:
+                failures.append(str(error))
         if self.port is None:
             raise Error("the workers are on another machine than the program that started them: "
                         "take executors of Dask or mpi4py for that")
-        failures = []
         for name in self.names:
             try:
                 return Client((name, self.port), "AF_INET", self.key)
-            except OSError as error:
+            except (OSError, AuthenticationError) as error:
                 failures.append(f"{name}: {error}")
         raise Error(f"{socket.gethostname()}: cannot reach the program that started this worker "
                     f"on port {self.port} of {self.host}; it has to say when a part may leave: "
@@ -81,8 +86,7 @@ class Desk:
         self._claim = claim
         self.error: BaseException | None = None
         key = secrets.token_bytes(32)
-        self._folder = tempfile.mkdtemp(prefix="paraes-")  # 0700
-        path = os.path.join(self._folder, "desk")
+        path = f"\0paraes-{secrets.token_hex(16)}"  # in no folder
         self._listeners = [Listener(path, "AF_UNIX", backlog=64)]
         port = None
         names = []
@@ -92,6 +96,8 @@ class Desk:
             names = _names()
         self.address = Address(socket.gethostname(), path, port, names, key)
         self._closed = False
+        self._connections: set[Connection] = set()
+        self._lock = threading.Lock()
         for listener in self._listeners:
             threading.Thread(target=self._listen, args=(listener,), daemon=True,
                              name="paraes-claims").start()
@@ -101,15 +107,21 @@ class Desk:
             try:
                 connection = listener.accept()
             except OSError:
-                if self._closed:
-                    return
+                if not self._closed:
+                    time.sleep(0.05)  # too many open files, perhaps
                 continue
+            with self._lock:
+                if self._closed or len(self._connections) >= _MOST_CONNECTIONS:
+                    connection.close()
+                    continue
+                self._connections.add(connection)
             threading.Thread(target=self._answer, args=(connection,), daemon=True,
                              name="paraes-claim").start()
 
     def _answer(self, connection: Connection) -> None:
-        with connection:
+        try:
             try:
+                _limit(connection)
                 deliver_challenge(connection, self.address.key)
                 answer_challenge(connection, self.address.key)
                 number, mark = _QUESTION.unpack(connection.recv_bytes(_QUESTION.size))
@@ -117,23 +129,44 @@ class Desk:
                 return  # a stranger, or a worker that was killed
             try:
                 answer = _YES if self._claim(number, mark) else _NO
-                connection.send_bytes(answer)
             except BaseException as error:
                 self.error = self.error or error
+                return
+            try:
+                connection.send_bytes(answer)
+            except OSError:
+                pass  # the worker was killed
+        finally:
+            with self._lock:
+                self._connections.discard(connection)
+            connection.close()
 
     def close(self) -> None:
         self._closed = True
         for listener in self._listeners:
             # accept() of another thread goes on waiting after close().
+            is_unix = not isinstance(listener.address, tuple)
             try:
-                family = socket.AF_UNIX if isinstance(listener.address, str) else socket.AF_INET
-                with socket.socket(family) as waking:
-                    waking.connect(listener.address if family == socket.AF_UNIX
+                with socket.socket(socket.AF_UNIX if is_unix else socket.AF_INET) as waking:
+                    waking.connect(listener.address if is_unix
                                    else ("127.0.0.1", listener.address[1]))
             except OSError:
                 pass
             listener.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with self._lock:
+            for connection in self._connections:
+                # Wakes who reads from it; the thread closes it.
+                with socket.socket(fileno=os.dup(connection.fileno())) as ending:
+                    try:
+                        ending.shutdown(socket.SHUT_RDWR)
+                    except OSError:
+                        pass
+
+
+def _limit(connection: Connection) -> None:
+    """End a connection whose other side is silent."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as limited:
+        limited.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _LONGEST, 0))
 
 
 def _names() -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import ipaddress
 import os
-import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 Claim = Callable[[int, bytes], bool]
 
 _MOST_THREADS = 32
-_LONGEST_PART = 120  # seconds
+_LONGEST_UNUSED = 86_400  # seconds that a worker of Dask keeps a key
+_TIMEOUTS = (TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError)
 
 
 def cores() -> int:
@@ -34,6 +36,7 @@ class Engine:
     """Does parts of one object at a time, in any order."""
 
     same_process = False  # whether it hands parts over without another process in between
+    same_machine = True
     why_no_key: str | None = None  # why the key of a message must not travel to the workers
     window = 1  # how many parts to have under way
 
@@ -73,10 +76,16 @@ def _part_elsewhere(token: str, packed: Packed, number: int, has_it: bool,
         forget_buffers()
 
 
+def _forget_elsewhere(token: str) -> None:
+    _work.forget(token)
+    time.sleep(0.02)  # so that every process gets one of these
+
+
 class _Futures(Engine):
-    def __init__(self, executor: Executor | None, window: int) -> None:
+    def __init__(self, executor: Executor | None, workers: int) -> None:
         self._executor = executor
-        self.window = window
+        self._workers = workers
+        self.window = 2 * workers  # so that no worker waits for this thread
         self._futures: dict[Future[Any], int] = {}
 
     def next(self) -> tuple[int, Any]:
@@ -89,13 +98,14 @@ class _Futures(Engine):
         return self._futures.pop(future), future.result()
 
     def stop(self) -> None:
-        for future in self._futures:
-            future.cancel()
         while True:
             try:
+                for future in self._futures:
+                    future.cancel()
                 concurrent.futures.wait(self._futures)
                 break
-            except KeyboardInterrupt:  # what is under way must end before anything is cleaned up
+            except BaseException:
+                # Another signal: what is under way must end before anything is cleaned up.
                 continue
         self._futures.clear()
 
@@ -114,7 +124,7 @@ class Threads(_Futures):
         super().__init__(executor, workers)
 
     def start(self, job: Job, claim: Claim) -> None:
-        self._executor = self._given or ThreadPoolExecutor(self.window, "paraes-part")
+        self._executor = self._given or ThreadPoolExecutor(self._workers, "paraes-part")
         self._job = job
         self._claim = claim
 
@@ -126,7 +136,7 @@ class Threads(_Futures):
     def stop(self) -> None:
         super().stop()
         if self._given is not None:
-            for _ in range(self.window):  # as many as there are threads, with luck
+            for _ in range(self._workers):  # as many as there are threads, with luck
                 self._given.submit(forget_buffers)
         elif self._executor is not None:
             self._executor.shutdown()
@@ -137,8 +147,9 @@ class Pool(_Futures):
 
     def __init__(self, executor: Executor, is_mpi: bool) -> None:
         workers = getattr(executor, "num_workers" if is_mpi else "_max_workers", None) or cores()
-        super().__init__(executor, workers + 1)
+        super().__init__(executor, workers)
         self._is_mpi = is_mpi
+        self.same_machine = not is_mpi
         self._desk: Desk | None = None
         if is_mpi:
             self.why_no_key = ("MPI does not encrypt what it sends: let the workers read the key, "
@@ -169,6 +180,12 @@ class Pool(_Futures):
             self._desk.close()  # no part leaves any more that has not been allowed to
         super().stop()
         self._desk = None
+        assert self._executor is not None
+        try:
+            for _ in range(self._workers):  # as many as there are processes
+                self._executor.submit(_forget_elsewhere, self._token)
+        except BrokenExecutor:
+            self._executor.shutdown()  # some of its processes may still run
 
 
 # ---- Dask
@@ -184,16 +201,20 @@ class _Prepared:
     def __repr__(self) -> str:
         return "<a sealed part>"
 
-    def __sizeof__(self) -> int:
-        size = sys.getsizeof(None)
-        return size + (len(self.sealed.data) if self.sealed is not None else 0)
+    def __sizeof__(self) -> int:  # Dask asks
+        return 100 + (len(self.sealed.data) if self.sealed is not None else 0)
 
 
-_sent: dict[str, SentKey] = {}
+# The keys that this worker was given, and when it used them last.
+_sent: dict[str, tuple[SentKey, float]] = {}
 
 
 def _put_key(token: str, key: SentKey) -> None:
-    _sent[token] = key
+    _sent[token] = (key, time.monotonic())
+    # Of programs that were killed: who goes on gives the key once more.
+    for old, (_, used) in list(_sent.items()):
+        if time.monotonic() - used > _LONGEST_UNUSED:
+            _drop_key(old)
 
 
 def _drop_key(token: str) -> None:
@@ -210,7 +231,8 @@ def _here() -> str:
 def _unpack_here(token: str, packed: Packed) -> Job:
     job = _work.unpack(token, packed)
     if job.key is None and token in _sent:
-        job.key = _sent[token]
+        job.key = _sent[token][0]
+        _sent[token] = (job.key, time.monotonic())
     return job
 
 
@@ -246,8 +268,13 @@ def _open(token: str, packed: Packed, number: int) -> tuple[str, Any]:
         forget_buffers()
 
 
+_LOST = "Dask has lost the task, or the connection to its scheduler"
+
+
 class Dask(Engine):
     """Parts are sealed by one task and sent by another, which gets the hash that is on the disk."""
+
+    same_machine = False
 
     def __init__(self, client: Client) -> None:
         if client.asynchronous:
@@ -289,6 +316,8 @@ class Dask(Engine):
         if self._key is not None:
             self._give_key(None)
             job.key = None
+        # Two minutes, and 1 MB/s for what is under way.
+        self._longest = 120 + job.made()[1][0].sealed_bytes * self.window // 1_000_000
         self._packed = _work.pack(job)
 
     def _give_key(self, worker: str | None) -> None:
@@ -299,22 +328,21 @@ class Dask(Engine):
         self._client.run(_put_key, self._token, self._key,
                          workers=None if worker is None else [worker], on_error="raise")
 
-    def _do(self, stage: str, number: int, held: Any, function: Any, *arguments: Any) -> None:
+    def _task(self, stage: str, number: int, function: Any, *arguments: Any) -> Any:
         self._attempts += 1
-        future = self._client.submit(
+        return self._client.submit(
             function, *arguments, pure=False, retries=0,
             key=f"paraes-{stage}-{self._token[:8]}-{number}-{self._attempts}")
-        self._futures[future] = (stage, number, held)
+
+    def _do(self, stage: str, number: int, held: Any, function: Any, *arguments: Any) -> None:
+        self._futures[self._task(stage, number, function, *arguments)] = (stage, number, held)
 
     def submit(self, number: int, has_it: bool) -> None:
         self._has_it[number] = has_it
         if self._verb != "encrypt":
             self._do("open", number, None, _open, self._token, self._packed, number)
             return
-        self._attempts += 1
-        prepared = self._client.submit(
-            _prepare, self._token, self._packed, number, pure=False, retries=0,
-            key=f"paraes-seal-{self._token[:8]}-{number}-{self._attempts}")
+        prepared = self._task("seal", number, _prepare, self._token, self._packed, number)
         self._do("mark", number, prepared, _mark, prepared)
 
     def next(self) -> tuple[int, Any]:
@@ -323,8 +351,10 @@ class Dask(Engine):
         while True:
             try:
                 done = wait(list(self._futures), timeout=0.5, return_when="FIRST_COMPLETED").done
-            except (TimeoutError, concurrent.futures.TimeoutError):
+            except _TIMEOUTS:
                 continue
+            except concurrent.futures.CancelledError as error:
+                raise BrokenExecutor(_LOST) from error
             for future in done:
                 stage, number, held = self._futures.pop(future)
                 result = self._result(future)
@@ -352,8 +382,7 @@ class Dask(Engine):
         except KilledWorker as error:
             raise BrokenExecutor(str(error)) from error
         except concurrent.futures.CancelledError as error:
-            raise BrokenExecutor("Dask has lost the task, or the connection to its "
-                                 "scheduler") from error
+            raise BrokenExecutor(_LOST) from error
 
     def _again(self, number: int, worker: str) -> None:
         if self._key is None:
@@ -370,8 +399,8 @@ class Dask(Engine):
         self._futures.clear()
         self._client.cancel(others, force=True)
         try:
-            wait(storing, timeout=_LONGEST_PART)
-        except (TimeoutError, concurrent.futures.TimeoutError):
+            wait(storing, timeout=self._longest)
+        except _TIMEOUTS + (concurrent.futures.CancelledError,):
             self._client.cancel(storing, force=True)
         if self._key is not None:
             try:

@@ -75,14 +75,17 @@ def segments_of_parts(message: _native.Segments, plain_bytes: int, part_size: in
         raise InvalidArgument(f"part_size: it is {LEAST_BYTES} (5 MiB) to {MOST_BYTES} (5 GiB) "
                               f"bytes, not {size}")
     segments = max(1, -(-size // message.segment_bytes))
-    parts = Parts(message, plain_bytes, segments)
-    if parts.count > MOST_PARTS:
-        raise InvalidArgument(f"part_size: an object of {plain_bytes} bytes would have "
-                              f"{parts.count} parts of {size} bytes; at most {MOST_PARTS} are "
-                              "possible: choose larger parts, or none")
-    if parts.count > 1 and max(parts[0].sealed_bytes, parts[1].sealed_bytes) > MOST_BYTES:
-        if part_size is None:
-            raise InvalidArgument(f"source: {plain_bytes} bytes are more than {MOST_PARTS} parts "
-                                  "of 5 GiB hold: encrypt it as several objects")
-        return (MOST_BYTES - len(message.header)) // (message.segment_bytes + 16)
-    return segments
+    # The first segment may be smaller, and the header is in the first part.
+    if Parts(message, plain_bytes, segments)[0].plain_bytes < min(LEAST_BYTES, plain_bytes):
+        segments += 1
+    most = (MOST_BYTES - len(message.header)) // (message.segment_bytes + 16)
+    segments = min(segments, most)
+    count = Parts(message, plain_bytes, segments).count
+    if count <= MOST_PARTS:
+        return segments
+    if part_size is None or segments == most:
+        raise InvalidArgument(f"source: {plain_bytes} bytes are more than {MOST_PARTS} parts of "
+                              "5 GiB hold: encrypt it as several objects")
+    raise InvalidArgument(f"part_size: an object of {plain_bytes} bytes would have {count} parts "
+                          f"of {size} bytes, and at most {MOST_PARTS} are possible: choose larger "
+                          "ones, or no size")

@@ -6,7 +6,6 @@ Sources and targets are pickled and used in other processes and on other machine
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import secrets
@@ -14,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import fsspec
 import fsspec.asyn
@@ -23,7 +22,7 @@ from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from paraes._messages import version_of
-from paraes.exceptions import InvalidArgument, _file_error
+from paraes.exceptions import Error, InvalidArgument, _file_error
 from paraes.fsspec import ParaesFileSystem, _protocols, _Upload
 
 if TYPE_CHECKING:
@@ -119,7 +118,9 @@ def buffer(name: str, size: int) -> memoryview:
 
 
 def forget_buffers() -> None:
-    """Free the memory of this thread."""
+    """Overwrite and free the memory of this thread."""
+    for memory in _kept.__dict__.values():
+        memory[:] = bytes(len(memory))
     _kept.__dict__.clear()
 
 
@@ -159,15 +160,20 @@ class Source:
         return _again(lambda: self._read(begin, end))
 
     def _read(self, begin: int, end: int) -> Any:
-        if self.tag is not None:
-            data = self._read_s3(begin, end)
-        else:
-            data = self.fs.cat_file(self.path, begin, end)
+        data = self._read_s3(begin, end) if self.tag is not None else self._cat(begin, end)
         if len(data) != end - begin:
             raise _file_error(errno.EIO, f"{self.path}: the bytes {begin} to {end} were asked for, "
                               f"and {len(data)} came: it became shorter, or the transfer was cut",
                               self.path)
         return data
+
+    def _cat(self, begin: int, end: int) -> Any:
+        try:
+            return self.fs.cat_file(self.path, start=begin, end=end)
+        except (OSError, Error):
+            raise
+        except Exception as error:  # many file systems pass on those of their clients
+            raise _file_error(errno.EIO, f"{self.path}: {error}", self.path) from error
 
     def _read_s3(self, begin: int, end: int) -> Any:
         bucket, key, version = self.fs.split_path(self.path)
@@ -214,8 +220,9 @@ class LocalSource(Source):
         self.version = repr(self.status)
 
     @staticmethod
-    def _status(status: os.stat_result) -> tuple[int, int, int]:
-        return status.st_ino, status.st_size, status.st_mtime_ns
+    def _status(status: os.stat_result) -> tuple[int, int, int, int]:
+        # Programs can set the time of modification, but not that of the change.
+        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def check(self) -> None:
         try:
@@ -238,8 +245,8 @@ class Target:
     """An object that appears when it is complete. Parts have numbers from 0."""
 
     in_order = False  # takes the parts one after another, in the process that began
-    keeps_parts = False  # whether parts of an earlier run are still there, and are the right ones
     reuses_buffers = False  # whether put() is done with its data when it returns
+    syncs = False  # whether put() waits for the disk, because complete() runs on another machine
 
     def __init__(self, fs: AbstractFileSystem, path: str, overwrite: bool) -> None:
         self.fs = fs
@@ -252,9 +259,11 @@ class Target:
 
     def check_absent(self) -> None:
         if not self.overwrite and self._exists():
-            raise _file_error(errno.EEXIST, f"{self.path}: it exists already and was not replaced: "
-                              "allow that (overwrite=True, -f), or choose another target",
-                              self.path)
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise _file_error(errno.EEXIST, f"{self.path}: it exists already and was not replaced: "
+                          "allow that (overwrite=True, -f), or choose another target", self.path)
 
     def _exists(self) -> bool:
         self._forget()
@@ -274,20 +283,30 @@ class Target:
         """What a later run needs to go on, in terms of JSON."""
         return {}
 
-    def go_on(self, facts: dict[str, Any]) -> dict[int, str] | None:
-        """Take over from an earlier run. Returns the parts that are there, with their tags, or None
-        if nothing is left to go on with."""
+    def take_over(self, facts: dict[str, Any]) -> None:
+        """Go on with what facts() said in an earlier run."""
+        raise NotImplementedError
+
+    def stored(self) -> dict[int, tuple[str, int]] | None:
+        """Tags and sizes of the parts that are there; None if nothing is left to go on with."""
         return None
 
-    def has_all(self, tags: list[str]) -> bool:
-        """Whether the object is complete, and is certainly made of these parts."""
-        return False
+    def holds(self, start: bytes, size: int) -> bool:
+        """Whether it is complete: an object of this size that begins with these bytes, of which 24
+        are random."""
+        try:
+            self._forget()
+            return self.fs.info(self.path).get("size") == size and bool(start) and bytes(
+                self.fs.cat_file(self.path, start=0, end=len(start))) == start
+        except FileNotFoundError:
+            return False
 
     def put(self, number: int, offset: int, data: Any) -> str:
         """Store a part, and return what complete() needs of it."""
         raise NotImplementedError
 
-    def complete(self, tags: list[str], size: int) -> None:
+    def complete(self, tags: list[str], size: int, start: bytes) -> None:
+        """Give the object its name. size, start: its own; no start if that is not known."""
         raise NotImplementedError
 
     def abort(self) -> None:
@@ -296,8 +315,6 @@ class Target:
 
 class S3Target(Target):
     """A multipart upload."""
-
-    keeps_parts = True
 
     def __init__(self, fs: AbstractFileSystem, path: str, overwrite: bool) -> None:
         super().__init__(fs, path, overwrite)
@@ -314,19 +331,29 @@ class S3Target(Target):
         self._upload = self._call("create_multipart_upload")["UploadId"]
 
     def facts(self) -> dict[str, Any]:
-        return {"upload": self._upload}
+        return {"upload": self._upload, "endpoint": self._endpoint()}
 
-    def go_on(self, facts: dict[str, Any]) -> dict[int, str] | None:
-        self._upload = facts["upload"]
-        found: dict[int, str] = {}
+    def _endpoint(self) -> str:
+        return str(self.fs.s3.meta.endpoint_url)
+
+    def take_over(self, facts: dict[str, Any]) -> None:
+        if facts["endpoint"] != self._endpoint():
+            raise InvalidArgument(f"{self.path}: the run began at {facts['endpoint']}, not at "
+                                  f"{self._endpoint()}: name the same store")
+        self._upload = str(facts["upload"])
+
+    def stored(self) -> dict[int, tuple[str, int]] | None:
+        found: dict[int, tuple[str, int]] = {}
         after = 0
         while True:
             try:
                 answer = self._call("list_parts", UploadId=self._upload, PartNumberMarker=after)
-            except FileNotFoundError:
-                return None
+            except FileNotFoundError as error:
+                if _code(error) == "NoSuchUpload":
+                    return None
+                raise
             for part in answer.get("Parts", ()):
-                found[part["PartNumber"] - 1] = part["ETag"]
+                found[part["PartNumber"] - 1] = (part["ETag"], part["Size"])
             if not answer.get("IsTruncated"):
                 return found
             after = answer["NextPartNumberMarker"]
@@ -346,33 +373,32 @@ class S3Target(Target):
                            "does after some days, or somebody has: start the object anew",
                            self.path)
 
-    def complete(self, tags: list[str], size: int) -> None:
+    def complete(self, tags: list[str], size: int, start: bytes) -> None:
         self.check_absent()
         parts = [{"PartNumber": number + 1, "ETag": tag} for number, tag in enumerate(tags)]
         try:
-            self._call("complete_multipart_upload", UploadId=self._upload,
-                       MultipartUpload={"Parts": parts})
+            self._complete({"Parts": parts})
         except FileNotFoundError as error:
             # An answer may be lost, and the next try finds the upload complete.
-            if _code(error) != "NoSuchUpload" or not self.has_all(tags):
+            if _code(error) != "NoSuchUpload" or not self.holds(start, size):
                 raise self._lost(error) from error
-        if self._info().get("size") != size:
+        self._forget()
+        if self.fs.info(self.path).get("size") != size:
             raise _file_error(errno.EIO, f"{self.path}: the store says that the object is "
                               f"complete, but it has not its size of {size} bytes", self.path)
 
-    def _info(self) -> Any:
-        self._forget()
-        return self.fs.info(self.path)
-
-    def has_all(self, tags: list[str]) -> bool:
-        # If the store makes tags by MD5, that of the object tells.
-        try:
-            digests = b"".join(bytes.fromhex(tag.strip('"')) for tag in tags)
-            found = str(self._info().get("ETag", "")).strip('"')
-        except (ValueError, FileNotFoundError):
-            return False
-        digest = hashlib.md5(digests, usedforsecurity=False).hexdigest()
-        return found == f"{digest}-{len(tags)}"
+    def _complete(self, parts: dict[str, Any]) -> None:
+        options: dict[str, Any] = {"UploadId": self._upload, "MultipartUpload": parts}
+        if not self.overwrite:
+            try:
+                self._call("complete_multipart_upload", IfNoneMatch="*", **options)
+                return
+            except OSError as error:
+                if _code(error) in ("PreconditionFailed", "412", "ConditionalRequestConflict"):
+                    self._refuse()
+                if _code(error) not in ("NotImplemented", "501"):  # as older stores answer
+                    raise
+        self._call("complete_multipart_upload", **options)
 
     def abort(self) -> None:
         if self._upload is None:
@@ -380,8 +406,10 @@ class S3Target(Target):
         for _ in range(2):  # a part that came meanwhile may be left by the first
             try:
                 self._call("abort_multipart_upload", UploadId=self._upload)
-            except FileNotFoundError:
-                return
+            except FileNotFoundError as error:
+                if _code(error) == "NoSuchUpload":
+                    return
+                raise
 
 
 class LocalTarget(Target):
@@ -422,12 +450,14 @@ class LocalTarget(Target):
     def facts(self) -> dict[str, Any]:
         return {"partial": self._partial}
 
-    def go_on(self, facts: dict[str, Any]) -> dict[int, str] | None:
+    def take_over(self, facts: dict[str, Any]) -> None:
         name = str(facts["partial"])
         # Somebody else may have written the state.
         if not re.fullmatch(re.escape(self.path) + r"\.[0-9a-f]{16}\.partial", name):
             raise InvalidArgument(f"{name}: it is no name for a part of {self.path}")
         self._partial = name
+
+    def stored(self) -> dict[int, tuple[str, int]] | None:
         # What was written may not have reached the disk, so none of it is taken for there.
         return {} if os.path.isfile(self._partial) else None
 
@@ -438,6 +468,8 @@ class LocalTarget(Target):
             done = 0
             while done < len(view):
                 done += os.pwrite(file, view[done:], offset + done)
+            if self.syncs:
+                os.fdatasync(file)
         except OSError as error:
             raise _file_error(error.errno or errno.EIO, f"{self._partial}: cannot write: "
                               f"{error.strerror}", self._partial) from error
@@ -445,7 +477,7 @@ class LocalTarget(Target):
             os.close(file)
         return ""
 
-    def complete(self, tags: list[str], size: int) -> None:
+    def complete(self, tags: list[str], size: int, start: bytes) -> None:
         file = self._opened()
         try:
             if os.fstat(file).st_size != size:
@@ -526,7 +558,7 @@ class InOrderTarget(Target):
         self._next += len(data)
         return ""
 
-    def complete(self, tags: list[str], size: int) -> None:
+    def complete(self, tags: list[str], size: int, start: bytes) -> None:
         assert self._upload is not None
         self._upload.finish()
         self._upload.commit()

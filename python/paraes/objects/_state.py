@@ -5,6 +5,8 @@ and the part's number, so each part has one plaintext for ever, from the moment 
 byte of it may have left. The state says so before: a keyed hash of each such part, on the disk.
 Whoever seals the part again has to show the same hash first, or the object starts anew with another
 salt. It has no keys, and nothing that helps to find the plaintext.
+
+A state of a decryption has no hashes. It says what has to be removed after a crash.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ import json
 import os
 import secrets
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 from paraes.exceptions import InvalidArgument, _file_error
 
 _KIND = "paraes.objects"
+_VERSION = 1
 
 
 def default_path(target: str) -> str:
@@ -49,6 +52,43 @@ def exists(path: str) -> bool:
     return os.path.lexists(path)
 
 
+class Facts(NamedTuple):
+    """What a later run has to know."""
+
+    verb: str  # "encrypt" or "decrypt"
+    target: str  # URL
+    upload: dict[str, Any]  # of the target, in terms of JSON
+    overwrite: bool
+    source: str  # URL
+    source_version: str
+    plain_bytes: int
+    part_size: int | None  # as the caller wants it
+    segments: int  # of a part
+    parts: int
+    layout: list[Any]  # of the message
+    header: bytes
+
+    def line(self) -> dict[str, Any]:
+        return {**self._asdict(), "header": base64.b64encode(self.header).decode()}
+
+    def text(self) -> bytes:
+        """What the proof of the key is about."""
+        return json.dumps(self.line(), sort_keys=True).encode()
+
+    @classmethod
+    def of_line(cls, line: dict[str, Any]) -> Facts:
+        facts = cls(**{**line, "header": base64.b64decode(line["header"], validate=True)})
+        texts = (facts.verb, facts.target, facts.source, facts.source_version)
+        numbers = (facts.plain_bytes, facts.segments, facts.parts)
+        if not (all(isinstance(text, str) for text in texts)
+                and all(isinstance(number, int) and number >= 0 for number in numbers)
+                and facts.segments > 0 and facts.parts > 0 and isinstance(facts.layout, list)
+                and isinstance(facts.overwrite, bool) and isinstance(facts.upload, dict)
+                and isinstance(facts.part_size, int | None)):
+            raise ValueError
+        return facts
+
+
 def _sync_folder(path: str) -> None:
     folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -65,10 +105,11 @@ def _name_file(name: str, path: str) -> None:
     try:
         os.link(name, path)
     except FileExistsError:
-        raise
+        raise _file_error(errno.EEXIST, f"{path}: another run has begun meanwhile", path) from None
     except OSError:  # no hard links here
         if os.path.lexists(path):
-            raise _file_error(errno.EEXIST, f"{path}: it exists already", path) from None
+            raise _file_error(errno.EEXIST, f"{path}: another run has begun meanwhile",
+                              path) from None
         os.rename(name, path)
     else:
         os.unlink(name)
@@ -81,12 +122,24 @@ def _remove(name: str) -> None:
         pass
 
 
+def _lock(file: int, path: str) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _file_error(errno.EBUSY, f"{path}: another process works on this object",
+                          path) from None
+    except OSError as error:
+        raise _file_error(error.errno or errno.EIO, f"{path}: its file system cannot lock files "
+                          f"({error.strerror}): name a state on another one", path) from None
+
+
 class State:
     """An open state file, which nobody else can open meanwhile. Any thread may use it."""
 
-    def __init__(self, path: str, file: int, facts: dict[str, Any]) -> None:
+    def __init__(self, path: str, file: int, facts: Facts, proof: bytes) -> None:
         self.path = path
         self.facts = facts
+        self.proof = proof  # that whoever made the state had the key of the message
         self.claims: dict[int, bytes] = {}
         self.done: dict[int, str] = {}
         self._file = file
@@ -97,18 +150,18 @@ class State:
         self._broken: OSError | None = None
 
     @classmethod
-    def create(cls, path: str, facts: dict[str, Any]) -> State:
+    def create(cls, path: str, facts: Facts, proof: bytes) -> State:
         """A new state, on the disk when this returns."""
-        folder = os.path.dirname(path) or "."
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
         name = f"{path}.{secrets.token_hex(8)}.partial"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         file = os.open(name, flags, 0o600)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file, path)
             os.fchmod(file, 0o600)
-            state = cls(path, file, facts)
-            state._write({"kind": _KIND, "version": 1, **facts})
+            state = cls(path, file, facts, proof)
+            state._write({"kind": _KIND, "version": _VERSION,
+                          "proof": base64.b64encode(proof).decode(), "facts": facts.line()})
             _name_file(name, path)
         except BaseException:
             os.close(file)
@@ -124,19 +177,17 @@ class State:
     @classmethod
     def load(cls, path: str) -> State:
         """The state that an earlier run left."""
+        file = cls._open(path, os.O_RDWR)
         try:
-            file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY | os.O_NOFOLLOW)
-        except OSError as error:
-            raise _file_error(error.errno or errno.EIO, f"{path}: cannot open the state: "
-                              f"{error.strerror}", path) from error
-        try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise _file_error(errno.EBUSY, f"{path}: another process works on this object",
-                                  path) from None
+            _lock(file, path)
+            if not cls._is_at(file, path):
+                raise _file_error(errno.EBUSY, f"{path}: another process has just ended its "
+                                  "work on this object: try again", path)
             with open(os.dup(file), "rb") as stream:
-                return cls._read(path, file, stream.read())
+                state, size = cls._parse(path, file, stream.read())
+            os.ftruncate(file, size)
+            os.lseek(file, 0, os.SEEK_END)
+            return state
         except BaseException:
             os.close(file)
             raise
@@ -144,24 +195,33 @@ class State:
     @classmethod
     def look(cls, path: str) -> tuple[State, bool]:
         """A state that is only shown, and whether another process works on the object."""
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NOFOLLOW)
+        file = cls._open(path, os.O_RDONLY)
         try:
             running = False
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
+            except OSError:
                 running = True
             with open(os.dup(file), "rb") as stream:
                 return cls._parse(path, -1, stream.read())[0], running
         finally:
             os.close(file)
 
-    @classmethod
-    def _read(cls, path: str, file: int, text: bytes) -> State:
-        state, size = cls._parse(path, file, text)
-        os.ftruncate(file, size)
-        os.lseek(file, 0, os.SEEK_END)
-        return state
+    @staticmethod
+    def _open(path: str, flags: int) -> int:
+        try:
+            return os.open(path, flags | os.O_CLOEXEC | os.O_NOCTTY | os.O_NOFOLLOW)
+        except OSError as error:
+            raise _file_error(error.errno or errno.EIO, f"{path}: cannot open the state: "
+                              f"{error.strerror}", path) from error
+
+    @staticmethod
+    def _is_at(file: int, path: str) -> bool:
+        """Whether the file still has this name."""
+        try:
+            return os.path.samestat(os.fstat(file), os.lstat(path))
+        except FileNotFoundError:
+            return False
 
     @classmethod
     def _parse(cls, path: str, file: int, text: bytes) -> tuple[State, int]:
@@ -169,22 +229,25 @@ class State:
         whole = text[:text.rfind(b"\n") + 1]
         try:
             lines = [json.loads(line) for line in whole.splitlines()]
-            facts = lines.pop(0)
-            if facts.pop("kind") != _KIND:
+            first = lines.pop(0)
+            if first["kind"] != _KIND:
                 raise KeyError
-            version = facts.pop("version")
-            state = cls(path, file, facts)
-            if version == 1:
-                for line in lines:
-                    if "mark" in line:
-                        state.claims[int(line["part"])] = base64.b64decode(line["mark"])
-                    else:
-                        state.done[int(line["part"])] = str(line["tag"])
+            if first["version"] != _VERSION:
+                raise InvalidArgument(f"{path}: it is of another version of paraes, which can "
+                                      "resume or abort the object")
+            state = cls(path, file, Facts.of_line(first["facts"]),
+                        base64.b64decode(first["proof"], validate=True))
+            for line in lines:
+                if "mark" in line:
+                    state.claims[int(line["part"])] = base64.b64decode(line["mark"], validate=True)
+                else:
+                    state.done[int(line["part"])] = str(line["tag"])
+        except InvalidArgument:
+            raise
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             raise InvalidArgument(f"{path}: it is no state of paraes.objects, or it is damaged: "
-                                  "remove it, and start the object anew") from None
-        if version != 1:
-            raise InvalidArgument(f"{path}: it is of a later version of paraes ({version})")
+                                  "remove it, and start the object anew; parts of it may be left "
+                                  "in the store") from None
         return state, len(whole)
 
     def _write(self, line: dict[str, Any]) -> None:
@@ -231,8 +294,9 @@ class State:
 
     def remove(self) -> None:
         try:
-            _remove(self.path)
-            _sync_folder(self.path)
+            if self._file >= 0 and self._is_at(self._file, self.path):
+                _remove(self.path)
+                _sync_folder(self.path)
         finally:
             self.close()
 
@@ -240,6 +304,8 @@ class State:
         # Whoever writes has the locks, and then finds the state closed.
         with self._lock, self._syncing:
             if self._file >= 0:
+                # Processes that were forked meanwhile have the descriptor, too, and the lock.
+                fcntl.flock(self._file, fcntl.LOCK_UN)
                 os.close(self._file)
                 self._file = -1
                 self._broken = self._broken or OSError(errno.EBADF, "the run has ended")

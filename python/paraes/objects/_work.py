@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import secrets
+import socket
 import subprocess
 import threading
 from collections.abc import Callable
@@ -11,25 +13,32 @@ from typing import Any, NamedTuple
 
 from paraes import _native
 from paraes._recent import Recent
-from paraes.exceptions import Error, InvalidArgument
+from paraes.exceptions import Error, InvalidArgument, WrongKey
 from paraes.objects._parts import Part, Parts
 from paraes.objects._places import LocalSource, Source, SourceChanged, Target, buffer
 
 _MOST_KEY_BYTES = 1 << 16
 
 
-def key_of_command(command: str, options: dict[str, Any]) -> _native.Secret:
-    """The secret that a shell command prints, by the rules of a key file."""
+def _output_of(command: str) -> bytes:
     done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, check=False)
-    if done.returncode != 0:
-        raise InvalidArgument(f"key_command: it failed with exit status {done.returncode}")
-    if len(done.stdout) >= _MOST_KEY_BYTES:
-        raise InvalidArgument("key_command: what it prints is no key: it is too long")
+    status, output = done.returncode, done.stdout
+    del done  # tracebacks show no secrets
+    if status == 0 and len(output) < _MOST_KEY_BYTES:
+        return output
+    del output
+    if status != 0:
+        raise InvalidArgument(f"key_command: it failed with exit status {status}")
+    raise InvalidArgument("key_command: what it prints is no key: it is too long")
+
+
+def key_of_command(command: str, options: dict[str, Any]) -> _native.Secret:
+    """The secret that a shell command prints, by the rules of a key file."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:
-            pipe.write(done.stdout)
+            pipe.write(_output_of(command))
         try:
             return _native.Secret(False, {**options, "key_file": f"/dev/fd/{reading}"})
         except Error as error:
@@ -73,17 +82,20 @@ class OwnKey:
 class Job:
     """What all parts of an object have in common. Workers get it pickled."""
 
-    def __init__(self, token: str, verb: str, source: Source, target: Target | None, header: bytes,
-                 plain_bytes: int, per_part: int, key: OwnKey | SentKey | None) -> None:
-        self.token = token  # of this salt
+    def __init__(self, verb: str, source: Source, target: Target | None,
+                 message: _native.Segments, plain_bytes: int, per_part: int,
+                 key: OwnKey | SentKey | None) -> None:
+        self.token = secrets.token_hex(16)  # of this run
         self.verb = verb
         self.source = source
         self.target = target
-        self.header = header
+        self.header = message.header
+        self.proof = message.proof(b"worker")
         self.plain_bytes = plain_bytes
         self.per_part = per_part
         self.key = key  # None: it comes in another way
         self._made: tuple[_native.Segments, Parts] | None = None
+        self._use(message)
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -93,16 +105,20 @@ class Job:
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    def use(self, message: _native.Segments) -> None:
+    def _use(self, message: _native.Segments) -> None:
+        # Not every format shows that the key is another one, such as an old file on one machine.
+        if message.proof(b"worker") != self.proof:
+            raise WrongKey(f"{socket.gethostname()}: the key of this worker is not that of the "
+                           "object")
         self._made = (message, Parts(message, self.plain_bytes, self.per_part))
 
     def made(self) -> tuple[_native.Segments, Parts]:
         with self._lock:  # age and commands run once
             if self._made is None:
                 if isinstance(self.key, SentKey):
-                    self.use(self.key.message())
+                    self._use(self.key.message())
                 elif self.key is not None:
-                    self.use(self.key.message(self.header))
+                    self._use(self.key.message(self.header))
                 else:
                     raise NeedsKey
             assert self._made is not None

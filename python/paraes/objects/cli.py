@@ -38,6 +38,9 @@ Exit status: 0 done, 1 input or output failed, 2 usage or refusal, 4 damaged, 5 
 docs/how-to/object-storage.md has examples."""
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 class _UsageError(Exception):
     pass
 
@@ -141,8 +144,8 @@ _VERBS = {
     "decrypt": "Decrypt SOURCE to TARGET, which appears when all of it is authenticated.",
     "verify": "Authenticate all of SOURCE, and write nothing.",
     "resume": "Go on with an encryption to TARGET that was interrupted.",
-    "abort": "Give up an encryption to TARGET that was interrupted, and remove its parts.",
-    "list": "List encryptions that were interrupted.",
+    "abort": "Give up a run for TARGET that was interrupted, and remove its parts.",
+    "list": "List runs that were interrupted.",
 }
 
 
@@ -361,29 +364,27 @@ def _say(text: object) -> None:
 
 
 def _status_of(error: BaseException) -> int:
-    if isinstance(error, KeyboardInterrupt):
-        return 128 + signal.SIGINT
     if isinstance(error, _Terminated):
         return 128 + error.number
     if isinstance(error, WrongKey):
         return WRONG
     if isinstance(error, InvalidTag):
         return DAMAGED
-    if isinstance(error, InvalidArgument | FileExistsError | _UsageError | TypeError):
-        return USAGE
+    if isinstance(error, InvalidArgument | FileExistsError | _UsageError | TypeError | ValueError):
+        return USAGE  # fsspec and Dask raise ValueError for URLs that they do not know
     return SYSTEM
 
 
 def _text_of(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt | _Terminated):
-        return "interrupted; nothing was written"
+    if isinstance(error, _Terminated):
+        return "interrupted"
     if isinstance(error, ModuleNotFoundError | ImportError):
         return f"{error} (pip install s3fs for S3, gcsfs for Google, adlfs for Microsoft)"
     return str(error) or type(error).__name__
 
 
 class _Terminated(BaseException):
-    """SIGTERM or SIGHUP: cleaned up like Ctrl-C."""
+    """Ctrl-C, SIGTERM or SIGHUP."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -391,6 +392,9 @@ class _Terminated(BaseException):
 
 
 def _terminate(number: int, _: object) -> None:
+    # The first one cleans up, and nothing is to interrupt that.
+    for other in _SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
     raise _Terminated(number)
 
 
@@ -434,7 +438,7 @@ def _reported(arguments: argparse.Namespace, executor: Any) -> int:
     error: BaseException | None = None
     try:
         answer.update(_call(arguments, executor, progress))
-    except (Exception, KeyboardInterrupt, _Terminated) as caught:
+    except (Exception, _Terminated) as caught:
         error, status, text = caught, _status_of(caught), _text_of(caught)
     if progress is not None:
         progress.end()
@@ -463,10 +467,11 @@ def _list(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(one._asdict()))
         else:
-            print(_shown(f"{one.target}  from {one.source}, {_amount(one.bytes)}, "
-                         f"{one.parts_done} of {one.parts} parts stored  ({one.state})"))
+            what = "runs now" if one.running else f"{one.verb} was interrupted"
+            print(_shown(f"{one.target}: {what}: from {one.source}, {_amount(one.bytes)}, "
+                         f"{one.parts_done} of {one.parts} parts stored ({one.state})"))
     if not found and not arguments.quiet:
-        _say("no encryption was interrupted")
+        _say("nothing was interrupted")
     return 0
 
 
@@ -478,6 +483,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
         objects.abort(arguments.target, target_options=dict(arguments.target_option),
                       state=arguments.state)
+        if arguments.json:
+            print(json.dumps({"input": None, "output": arguments.target, "status": "ok",
+                              "exit": 0}))
         return 0
     _check_workers(arguments)
     if arguments.mpi:
@@ -488,11 +496,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     warnings.showwarning = lambda message, *_: _say(message)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _terminate)
     try:
         return _run(parser().parse_args(argv))
-    except (KeyboardInterrupt, _Terminated, _UsageError, Error, OSError, ImportError) as error:
+    except (_Terminated, _UsageError, Error, OSError, ImportError,
+            ValueError) as error:
         _say(_text_of(error))
         return _status_of(error)
