@@ -186,7 +186,7 @@ def encrypt(source: Place, target: Place, *, executor: Workers = None, workers: 
     executor: a ThreadPoolExecutor, ProcessPoolExecutor, MPIPoolExecutor, or distributed.Client.
     Without one, `workers` threads. Local paths have to mean the same at all workers.
     part_size: plaintext of a part in bytes, 5 MiB to 5 GiB; by the size of the source if not given.
-    Each worker needs memory for two parts.
+    Each worker needs memory for up to three parts, and with Dask for two more.
     overwrite: whether an existing target is replaced. Not set, it is a FileExistsError.
 
     What has left is recorded in a file, `state`, which has no key; without a name, it is below

@@ -6,6 +6,7 @@ Sources and targets are pickled and used in other processes and on other machine
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import re
 import secrets
@@ -112,7 +113,11 @@ def buffer(name: str, size: int) -> memoryview:
     """Memory of this thread for `size` bytes. New memory would take as long as the work."""
     memory = getattr(_kept, name, None)
     if memory is None or len(memory) < size:
-        memory = bytearray(size)
+        memory = mmap.mmap(-1, max(size, mmap.PAGESIZE))
+        try:
+            memory.madvise(mmap.MADV_HUGEPAGE)  # a part has thousands of others
+        except OSError:
+            pass  # the kernel has none
         setattr(_kept, name, memory)
     return memoryview(memory)[:size]
 
