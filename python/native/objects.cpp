@@ -32,11 +32,26 @@ namespace {
 
 // Memory of this thread for text that is read. New memory for each piece would take as long as a
 // part of the work.
+thread_local std::unique_ptr<IoBuffer> piece;
+
 [[nodiscard]] MutableBytes piece_memory(std::size_t size) {
-  thread_local std::unique_ptr<IoBuffer> buffer;
-  if (!buffer || buffer->size() < size) buffer = std::make_unique<IoBuffer>(size);
-  return buffer->span().first(size);
+  if (!piece || piece->size() < size) piece = std::make_unique<IoBuffer>(size);
+  return piece->span().first(size);
 }
+
+// Overwrites it in the end, if it has plaintext.
+class ZeroedPiece {
+ public:
+  explicit ZeroedPiece(bool has_plaintext) : has_plaintext_(has_plaintext) {}
+  ~ZeroedPiece() {
+    if (has_plaintext_ && piece) secure_zero(piece->data(), piece->size());
+  }
+  ZeroedPiece(const ZeroedPiece&) = delete;
+  ZeroedPiece& operator=(const ZeroedPiece&) = delete;
+
+ private:
+  bool has_plaintext_;
+};
 
 // Fills `text` from `offset` on. False if the file ends before.
 [[nodiscard]] bool read_all_of(int file, const std::string& path, std::uint64_t offset,
@@ -250,6 +265,7 @@ class Segments {
     const nb::gil_scoped_release released;
     const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (opened.get() < 0) throw io_error(path, "open", errno);
+    const ZeroedPiece zeroed(seals);
     for (std::uint64_t index = first; index < after; index += at_once) {
       const std::uint64_t next = std::min(index + at_once, after);
       const std::uint64_t in = place(index, !seals, in_bytes);
@@ -265,7 +281,6 @@ class Segments {
       } else {
         open_segments(message_, index, ends && next == after, text, wanted, threads_);
       }
-      if (seals && next == after) secure_zero(text.data(), text.size());
     }
     return true;
   }

@@ -1444,3 +1444,66 @@ def test_that_the_state_is_locked_and_synchronized_before_parts_leave(sink, monk
     encrypt(sink)
     assert set.union(*events) == {number - 1 for number in PARTS}
     check_object(sink)
+
+
+# ---- The command
+
+
+def command(sink, *arguments, before=(), status=0):
+    environment = {**os.environ, "AWS_ENDPOINT_URL": sink.url, "AWS_ACCESS_KEY_ID": "test",
+                   "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
+                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    program = Path(sys.executable).with_name("paraes-objects")
+    done = subprocess.run([*before, program, *arguments], env=environment, capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_command_on_a_store(sink):
+    command(sink, "encrypt", "-k", "my.key", "source", URL, "--part-size", "5MiB")
+    check_object(sink, DATA)
+    command(sink, "encrypt", "-k", "my.key", "source", URL, status=2)
+    command(sink, "encrypt", "-k", "my.key", URL, "s3://bucket/twice", "--processes", "2")
+    command(sink, "verify", "-k", "my.key", "s3://bucket/twice")
+    done = command(sink, "decrypt", "-k", "my.key", URL, "s3://bucket/plain", "--json")
+    assert json.loads(done.stdout)["bytes"] == len(DATA)
+    assert sink.body("bucket/plain") == DATA
+    text = command(sink, "verify", "-k", "my.key", "s3://bucket/none", status=1).stderr
+    assert text == "paraes-objects: bucket/none: there is no such object\n"
+
+
+def test_command_resumes_and_gives_up(sink):
+    for verb in ("resume", "abort"):
+        sink.fault = Off(2)
+        text = command(sink, "encrypt", "-k", "my.key", "source", URL, "--part-size", "5MiB",
+                       "--workers", "1", status=1).stderr
+        sink.fault = None
+        assert f"resume {URL}, or abort it" in text
+        assert command(sink, "list").stdout.startswith(f"{URL}: encrypt was interrupted: ")
+        command(sink, verb, *(["-k", "my.key"] if verb == "resume" else []), URL)
+        assert not sink.uploads
+        if verb == "resume":
+            check_object(sink, DATA)
+            sink.objects.clear()
+    assert not sink.objects
+
+
+@pytest.mark.skipif(shutil.which("mpiexec") is None, reason="there is no mpiexec")
+def test_command_with_mpi(sink):
+    mpi = ["mpiexec", "--oversubscribe", "-n", "3"]
+    command(sink, "encrypt", "--mpi", "-k", "my.key", "source", URL, "--part-size", "5MiB",
+            before=mpi)
+    check_object(sink, DATA)
+    text = command(sink, "encrypt", "--mpi", "--key-hex", KEY.hex(), "source", URL, "-f",
+                   before=mpi, status=2).stderr
+    assert "paraes-objects: key: MPI does not encrypt what it sends" in text
+    text = command(sink, "verify", "--mpi", "-k", "my.key", URL, status=2).stderr
+    assert "start it with at least two ranks" in text
+
+
+def test_command_with_dask(sink, dask_processes):
+    address = dask_processes.cluster.scheduler_address
+    command(sink, "encrypt", "--dask", address, "--key-hex", KEY.hex(), "source", "sealed")
+    assert paraes.unseal(content("sealed"), key=KEY) == DATA
+    command(sink, "verify", "--dask", "foo://nowhere", "-k", "my.key", "sealed", status=2)

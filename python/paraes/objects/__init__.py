@@ -41,6 +41,7 @@ from paraes.objects._places import (
     SourceChanged,
     Target,
     current_umask,
+    identity,
     source_of,
     target_of,
     warn,
@@ -280,7 +281,7 @@ def verify(source: Place, *, executor: Workers = None, workers: int | None = Non
 
 def _place_of_state(target: Target, state: Path | None) -> str:
     if state is None:
-        return _state.default_path(target.url)
+        return _state.default_path(identity(target.fs, target.path))
     return os.path.abspath(os.fsdecode(state))
 
 
@@ -333,7 +334,7 @@ class _Run:
             check_file(source.path)
         if target is None:
             return
-        same = source.url == target.url
+        same = identity(source.fs, source.path) == identity(target.fs, target.path)
         if isinstance(target, LocalTarget):
             check_file(target.path)
             target.syncs = not self._engine.same_machine
@@ -390,15 +391,19 @@ class _Run:
         _take_attributes(job.source, target, encrypts=job.verb == "encrypt")
         target.begin()
         if target.in_order:
+            target.create()
             return None
         facts = Facts(job.verb, target.url, target.facts(), target.overwrite, job.source.url,
                       job.source.version, job.plain_bytes, part_size, job.per_part,
                       job.made()[1].count, _layout_of(message), job.header)
+        state: State | None = None
         try:
-            return State.create(self._state_path, facts, message.proof(facts.text()))
+            state = State.create(self._state_path, facts, message.proof(facts.text()))
+            target.create()
         except BaseException:
-            self._give_up(target, None)
+            self._give_up(target, state)
             raise
+        return state
 
     def _job(self, verb: str, source: Source, target: Target | None, message: _native.Segments,
              plain_bytes: int, per_part: int) -> Job:
@@ -412,11 +417,12 @@ class _Run:
                 raise InvalidArgument(f"{target.url}: its decryption was interrupted: decrypt it "
                                       "again")
             job = self._job_of(state, target, source_options)
-            done = self._done(state, job)
-            if done is None and target.holds(job.header, job.made()[1].sealed_bytes):
+            if target.holds(job.header, job.made()[1].sealed_bytes):
                 # The run ended between the last answer of the store and the end of its state.
+                target.abort()
                 state.remove()
                 return ObjectResult(target.url, job.plain_bytes, job.made()[1].count)
+            done = self._done(state, job)
         except BaseException:
             state.close()
             raise

@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import ipaddress
 import os
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
@@ -156,9 +157,9 @@ class Pool(_Futures):
                                "with key_file= or key_command=")
 
     def start(self, job: Job, claim: Claim) -> None:
-        self._desk = Desk(claim, self._is_mpi)
         self._token = job.token
         self._packed = _work.pack(job)
+        self._desk = Desk(claim, self._is_mpi)
 
     def submit(self, number: int, has_it: bool) -> None:
         assert self._desk is not None and self._executor is not None
@@ -211,10 +212,20 @@ _sent: dict[str, tuple[SentKey, float]] = {}
 
 def _put_key(token: str, key: SentKey) -> None:
     _sent[token] = (key, time.monotonic())
-    # Of programs that were killed: who goes on gives the key once more.
-    for old, (_, used) in list(_sent.items()):
-        if time.monotonic() - used > _LONGEST_UNUSED:
-            _drop_key(old)
+    _drop_key_later(token)
+
+
+def _drop_key_later(token: str) -> None:
+    """Drop a key that nobody uses: the program that gave it may have been killed. If not, it gives
+    the key once more."""
+    used = _sent[token][1] if token in _sent else 0.0
+    left = used + _LONGEST_UNUSED - time.monotonic()
+    if left <= 0:
+        _drop_key(token)
+        return
+    timer = threading.Timer(left, _drop_key_later, [token])
+    timer.daemon = True
+    timer.start()
 
 
 def _drop_key(token: str) -> None:
@@ -312,13 +323,13 @@ class Dask(Engine):
         self._claim = claim
         self._verb = job.verb
         self._token = job.token
-        self._key = job.key if isinstance(job.key, SentKey) else None
-        if self._key is not None:
-            self._give_key(None)
-            job.key = None
         # Two minutes, and 1 MB/s for what is under way.
         self._longest = 120 + job.made()[1][0].sealed_bytes * self.window // 1_000_000
+        if isinstance(job.key, SentKey):
+            self._key, job.key = job.key, None
         self._packed = _work.pack(job)
+        if self._key is not None:
+            self._give_key(None)
 
     def _give_key(self, worker: str | None) -> None:
         # A new worker may have another kind of address.
@@ -397,16 +408,21 @@ class Dask(Engine):
         storing = [future for future, (stage, _, _) in self._futures.items() if stage != "mark"]
         others = [future for future in self._futures if future not in storing]
         self._futures.clear()
-        self._client.cancel(others, force=True)
-        try:
-            wait(storing, timeout=self._longest)
-        except _TIMEOUTS + (concurrent.futures.CancelledError,):
-            self._client.cancel(storing, force=True)
-        if self._key is not None:
+        for step in (lambda: self._client.cancel(others, force=True),
+                     lambda: wait(storing, timeout=self._longest) if storing else None,
+                     lambda: self._client.cancel(storing, force=True),
+                     self._drop_keys):
             try:
-                self._client.run(_drop_key, self._token, on_error="ignore")
-            finally:
-                self._key = None
+                step()
+            except BaseException:
+                # A client that is closed, a scheduler that is gone, another signal: what has failed
+                # before is the error to tell, and the next steps are still to be done.
+                pass
+
+    def _drop_keys(self) -> None:
+        if self._key is not None:
+            self._key = None
+            self._client.run(_drop_key, self._token, on_error="ignore")
 
 
 def _is_loopback(host: str) -> bool:
@@ -438,6 +454,7 @@ def engine_of(executor: Any, workers: int | None) -> Engine:
     is_mpi = any(base.__module__.startswith("mpi4py.") for base in type(executor).__mro__)
     if not is_mpi and not isinstance(executor, concurrent.futures.ProcessPoolExecutor):
         engine = Pool(executor, False)
+        engine.same_machine = False
         engine.why_no_key = (f"nobody knows how {kind} sends it: let the workers read the key, "
                              "with key_file= or key_command=")
         return engine

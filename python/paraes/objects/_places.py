@@ -6,6 +6,7 @@ Sources and targets are pickled and used in other processes and on other machine
 from __future__ import annotations
 
 import errno
+import hashlib
 import mmap
 import os
 import re
@@ -80,13 +81,28 @@ def _code(error: BaseException | None) -> str:
     return ""
 
 
-def _call_s3(fs: Any, path: str, method: str, **options: Any) -> Any:
+def _asked(path: str, work: Callable[[], _T]) -> _T:
+    """Call a file system. Many pass on what their clients raise for a network that fails."""
     try:
-        return fs.call_s3(method, **options)
-    except OSError:
+        return work()
+    except (OSError, Error):
         raise
-    except Exception as error:  # botocore has its own for what the network does
+    except Exception as error:
         raise _file_error(errno.EIO, f"{path}: {error}", path) from error
+
+
+def _call_s3(fs: Any, path: str, method: str, **options: Any) -> Any:
+    return _asked(path, lambda: fs.call_s3(method, **options))
+
+
+def _endpoint(fs: Any, path: str) -> str:
+    return str(_asked(path, lambda: fs.s3.meta.endpoint_url))
+
+
+def identity(fs: AbstractFileSystem, path: str) -> str:
+    """The URL, with what it does not say of the place."""
+    place = _endpoint(fs, path) if _is_s3(fs) else getattr(fs, "host", "")
+    return f"{place} {url_of(fs, path)}".strip()
 
 
 _NEVER_BETTER = (FileNotFoundError, PermissionError, IsADirectoryError, InvalidArgument)
@@ -113,7 +129,8 @@ def buffer(name: str, size: int) -> memoryview:
     """Memory of this thread for `size` bytes. New memory would take as long as the work."""
     memory = getattr(_kept, name, None)
     if memory is None or len(memory) < size:
-        memory = mmap.mmap(-1, max(size, mmap.PAGESIZE))
+        memory = mmap.mmap(-1, max(size, mmap.PAGESIZE),
+                           flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         try:
             memory.madvise(mmap.MADV_HUGEPAGE)  # a part has thousands of others
         except OSError:
@@ -133,8 +150,10 @@ class Source:
     """An object that is read in ranges, by many at once."""
 
     def __init__(self, fs: AbstractFileSystem, path: str) -> None:
+        fs.invalidate_cache(path)
+        fs.invalidate_cache(fs._parent(path))
         try:
-            info = fs.info(path)
+            info = _again(lambda: _asked(path, lambda: fs.info(path)))
         except FileNotFoundError as error:
             raise _file_error(errno.ENOENT, f"{path}: there is no such object", path) from error
         if info["type"] == "directory":
@@ -173,12 +192,7 @@ class Source:
         return data
 
     def _cat(self, begin: int, end: int) -> Any:
-        try:
-            return self.fs.cat_file(self.path, start=begin, end=end)
-        except (OSError, Error):
-            raise
-        except Exception as error:  # many file systems pass on those of their clients
-            raise _file_error(errno.EIO, f"{self.path}: {error}", self.path) from error
+        return _asked(self.path, lambda: self.fs.cat_file(self.path, start=begin, end=end))
 
     def _read_s3(self, begin: int, end: int) -> Any:
         bucket, key, version = self.fs.split_path(self.path)
@@ -191,12 +205,7 @@ class Source:
                 raise SourceChanged(self.path) from error
             raise
         try:
-            return fsspec.asyn.sync(self.fs.loop, answer["Body"].read)
-        except OSError:
-            raise
-        except Exception as error:  # the connection was cut
-            raise _file_error(errno.EIO, f"{self.path}: the transfer was cut: {error}",
-                              self.path) from error
+            return _asked(self.path, lambda: fsspec.asyn.sync(self.fs.loop, answer["Body"].read))
         finally:
             answer["Body"].close()
 
@@ -205,7 +214,7 @@ class Source:
         self.fs.invalidate_cache(self.path)
         self.fs.invalidate_cache(self.fs._parent(self.path))
         try:
-            info = self.fs.info(self.path)
+            info = _again(lambda: _asked(self.path, lambda: self.fs.info(self.path)))
         except FileNotFoundError:
             raise SourceChanged(self.path) from None
         if version_of(info) != self.version:
@@ -272,7 +281,7 @@ class Target:
 
     def _exists(self) -> bool:
         self._forget()
-        return bool(self.fs.exists(self.path))
+        return bool(_again(lambda: _asked(self.path, lambda: self.fs.exists(self.path))))
 
     def _forget(self) -> None:
         self.fs.invalidate_cache(self.path)
@@ -282,7 +291,11 @@ class Target:
         """Refuse what can be no target, before any work."""
         self.check_absent()
 
-    def begin(self) -> None: ...
+    def begin(self) -> None:
+        """Begin, so far as that is needed for facts()."""
+
+    def create(self) -> None:
+        """Begin the rest, when the state is on the disk."""
 
     def facts(self) -> dict[str, Any]:
         """What a later run needs to go on, in terms of JSON."""
@@ -299,12 +312,20 @@ class Target:
     def holds(self, start: bytes, size: int) -> bool:
         """Whether it is complete: an object of this size that begins with these bytes, of which 24
         are random."""
+        if not start:
+            return False
         try:
-            self._forget()
-            return self.fs.info(self.path).get("size") == size and bool(start) and bytes(
-                self.fs.cat_file(self.path, start=0, end=len(start))) == start
+            found = bytes(_again(lambda: _asked(self.path, lambda: self.fs.cat_file(
+                self.path, start=0, end=len(start)))))
+            return found == start and self._size() == size
         except FileNotFoundError:
             return False
+
+    def _size(self) -> int | None:
+        self._forget()
+        size: int | None = _again(lambda: _asked(self.path, lambda: self.fs.info(
+            self.path))).get("size")
+        return size
 
     def put(self, number: int, offset: int, data: Any) -> str:
         """Store a part, and return what complete() needs of it."""
@@ -336,15 +357,13 @@ class S3Target(Target):
         self._upload = self._call("create_multipart_upload")["UploadId"]
 
     def facts(self) -> dict[str, Any]:
-        return {"upload": self._upload, "endpoint": self._endpoint()}
-
-    def _endpoint(self) -> str:
-        return str(self.fs.s3.meta.endpoint_url)
+        return {"upload": self._upload, "endpoint": _endpoint(self.fs, self.path)}
 
     def take_over(self, facts: dict[str, Any]) -> None:
-        if facts["endpoint"] != self._endpoint():
+        endpoint = _endpoint(self.fs, self.path)
+        if facts["endpoint"] != endpoint:
             raise InvalidArgument(f"{self.path}: the run began at {facts['endpoint']}, not at "
-                                  f"{self._endpoint()}: name the same store")
+                                  f"{endpoint}: name the same store")
         self._upload = str(facts["upload"])
 
     def stored(self) -> dict[int, tuple[str, int]] | None:
@@ -381,29 +400,48 @@ class S3Target(Target):
     def complete(self, tags: list[str], size: int, start: bytes) -> None:
         self.check_absent()
         parts = [{"PartNumber": number + 1, "ETag": tag} for number, tag in enumerate(tags)]
+        def is_ours() -> bool:
+            return self.holds(start, size) or self._is_made_of(tags)
+
         try:
-            self._complete({"Parts": parts})
+            self._complete({"Parts": parts}, is_ours)
         except FileNotFoundError as error:
             # An answer may be lost, and the next try finds the upload complete.
-            if _code(error) != "NoSuchUpload" or not self.holds(start, size):
+            if _code(error) != "NoSuchUpload" or not is_ours():
                 raise self._lost(error) from error
-        self._forget()
-        if self.fs.info(self.path).get("size") != size:
+        if self._size() != size:
             raise _file_error(errno.EIO, f"{self.path}: the store says that the object is "
                               f"complete, but it has not its size of {size} bytes", self.path)
 
-    def _complete(self, parts: dict[str, Any]) -> None:
+    def _complete(self, parts: dict[str, Any], is_ours: Callable[[], bool]) -> None:
         options: dict[str, Any] = {"UploadId": self._upload, "MultipartUpload": parts}
         if not self.overwrite:
             try:
                 self._call("complete_multipart_upload", IfNoneMatch="*", **options)
                 return
             except OSError as error:
-                if _code(error) in ("PreconditionFailed", "412", "ConditionalRequestConflict"):
+                code = _code(error)
+                if code in ("PreconditionFailed", "412"):
+                    if is_ours():
+                        return
                     self._refuse()
-                if _code(error) not in ("NotImplemented", "501"):  # as older stores answer
+                if code == "ConditionalRequestConflict":
+                    raise _file_error(errno.EAGAIN, f"{self.path}: somebody else writes it at the "
+                                      "same time: try again", self.path) from error
+                if code not in ("NotImplemented", "501"):  # as older stores answer
                     raise
         self._call("complete_multipart_upload", **options)
+
+    def _is_made_of(self, tags: list[str]) -> bool:
+        """Whether the object has these parts, of a store that makes tags by MD5."""
+        try:
+            digests = b"".join(bytes.fromhex(tag.strip('"')) for tag in tags)
+            self._forget()
+            found = _asked(self.path, lambda: self.fs.info(self.path)).get("ETag", "")
+        except (ValueError, FileNotFoundError):
+            return False
+        digest = hashlib.md5(digests, usedforsecurity=False).hexdigest()
+        return bool(str(found).strip('"') == f"{digest}-{len(tags)}")
 
     def abort(self) -> None:
         if self._upload is None:
@@ -443,6 +481,8 @@ class LocalTarget(Target):
 
     def begin(self) -> None:
         self._partial = f"{self.path}.{secrets.token_hex(8)}.partial"
+
+    def create(self) -> None:
         os.close(self._opened(os.O_CREAT | os.O_EXCL))
 
     def _opened(self, flags: int = 0) -> int:
@@ -507,13 +547,14 @@ class LocalTarget(Target):
                 os.unlink(self._partial)
         else:
             os.replace(self._partial, self.path)
-        folder = os.open(os.path.dirname(self.path), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(folder)
+            folder = os.open(os.path.dirname(self.path), os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
         except OSError:
-            pass  # not for folders, on some systems
-        finally:
-            os.close(folder)
+            pass  # not for folders on some systems, and the file is there
 
     def _final_mode(self) -> int:
         if self.mode is not None:

@@ -12,6 +12,7 @@ A state of a decryption has no hashes. It says what has to be removed after a cr
 from __future__ import annotations
 
 import base64
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -19,6 +20,8 @@ import json
 import os
 import secrets
 import threading
+import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from paraes.exceptions import InvalidArgument, _file_error
@@ -179,7 +182,11 @@ class State:
         """The state that an earlier run left."""
         file = cls._open(path, os.O_RDWR)
         try:
-            _lock(file, path)
+            try:
+                _lock(file, path)
+            except OSError:
+                time.sleep(0.1)  # somebody may only have looked
+                _lock(file, path)
             if not cls._is_at(file, path):
                 raise _file_error(errno.EBUSY, f"{path}: another process has just ended its "
                                   "work on this object: try again", path)
@@ -254,28 +261,32 @@ class State:
         """Append a line, and wait until it is on the disk."""
         data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
         try:
-            with self._lock:
-                self._check()
+            with self._lock, self._breaking():
                 rest = memoryview(data)
                 while rest:
                     rest = rest[os.write(self._file, rest):]
                 self._written += 1
                 mine = self._written
-            with self._syncing:  # one call serves all lines that were written before it
-                self._check()
-                if self._synced < mine:
+            with self._syncing, self._breaking():
+                if self._synced < mine:  # one call serves all lines that were written before it
                     written = self._written
                     os.fdatasync(self._file)
                     self._synced = written
         except OSError as error:
-            # Half a line may be there, or pages that the system has forgotten after an error.
-            self._broken = self._broken or error
             raise _file_error(error.errno or errno.EIO, f"{self.path}: cannot write the state: "
                               f"{error.strerror}", self.path) from error
 
-    def _check(self) -> None:
+    @contextlib.contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """After an error, half a line may be there, or pages that the system has forgotten, of
+        which it tells once: nothing more is written."""
         if self._broken is not None:
             raise self._broken
+        try:
+            yield
+        except OSError as error:
+            self._broken = error
+            raise
 
     def claim(self, part: int, mark: bytes) -> bool:
         """Whether the plaintext with this hash may be sealed as the part: no other one was. When

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from paraes import _native
 from paraes._recent import Recent
-from paraes.exceptions import Error, InvalidArgument, WrongKey
+from paraes.exceptions import Error, InvalidArgument, Unavailable
 from paraes.objects._parts import Part, Parts
 from paraes.objects._places import LocalSource, Source, SourceChanged, Target, buffer
 
@@ -108,21 +108,29 @@ class Job:
     def _use(self, message: _native.Segments) -> None:
         # Not every format shows that the key is another one, such as an old file on one machine.
         if message.proof(b"worker") != self.proof:
-            raise WrongKey(f"{socket.gethostname()}: the key of this worker is not that of the "
-                           "object")
+            raise Unavailable(f"{socket.gethostname()}: the key of this worker is not that of the "
+                              "object")
         self._made = (message, Parts(message, self.plain_bytes, self.per_part))
 
     def made(self) -> tuple[_native.Segments, Parts]:
         with self._lock:  # age and commands run once
             if self._made is None:
-                if isinstance(self.key, SentKey):
-                    self._use(self.key.message())
-                elif self.key is not None:
-                    self._use(self.key.message(self.header))
-                else:
-                    raise NeedsKey
+                self._use(self._message())
             assert self._made is not None
             return self._made
+
+
+    def _message(self) -> _native.Segments:
+        if self.key is None:
+            raise NeedsKey
+        if isinstance(self.key, SentKey):
+            return self.key.message()
+        try:
+            return self.key.message(self.header)
+        except (Error, OSError) as error:
+            # The program that started this worker could read it: what one lacks may pass.
+            raise Unavailable(f"{socket.gethostname()}: this worker cannot read the key: "
+                              f"{error}") from None
 
 
 class NeedsKey(Exception):

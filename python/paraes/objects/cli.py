@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import paraes
-from paraes.exceptions import Error, InvalidArgument, InvalidTag, WrongKey
+from paraes.exceptions import InvalidTag, WrongKey
 from paraes.lab.units import parse_size
 
 SYSTEM, USAGE, DAMAGED, WRONG = 1, 2, 4, 5
@@ -370,7 +370,7 @@ def _status_of(error: BaseException) -> int:
         return WRONG
     if isinstance(error, InvalidTag):
         return DAMAGED
-    if isinstance(error, InvalidArgument | FileExistsError | _UsageError | TypeError | ValueError):
+    if isinstance(error, FileExistsError | _UsageError | TypeError | ValueError):
         return USAGE  # fsspec and Dask raise ValueError for URLs that they do not know
     return SYSTEM
 
@@ -501,7 +501,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             signal.signal(number, _terminate)
     try:
         return _run(parser().parse_args(argv))
-    except (_Terminated, _UsageError, Error, OSError, ImportError,
-            ValueError) as error:
+    except (Exception, _Terminated) as error:
         _say(_text_of(error))
         return _status_of(error)
