@@ -81,14 +81,14 @@ def _code(error: BaseException | None) -> str:
     return ""
 
 
-def _asked(path: str, work: Callable[[], _T]) -> _T:
+def _asked(path: str, work: Callable[[], _T], what: str = "") -> _T:
     """Call a file system. Many pass on what their clients raise for a network that fails."""
     try:
         return work()
     except (OSError, Error):
         raise
     except Exception as error:
-        raise _file_error(errno.EIO, f"{path}: {error}", path) from error
+        raise _file_error(errno.EIO, f"{path}: {what}{error}", path) from error
 
 
 def _call_s3(fs: Any, path: str, method: str, **options: Any) -> Any:
@@ -205,7 +205,8 @@ class Source:
                 raise SourceChanged(self.path) from error
             raise
         try:
-            return _asked(self.path, lambda: fsspec.asyn.sync(self.fs.loop, answer["Body"].read))
+            return _asked(self.path, lambda: fsspec.asyn.sync(self.fs.loop, answer["Body"].read),
+                          "the transfer was cut: ")
         finally:
             answer["Body"].close()
 
