@@ -236,6 +236,9 @@ class Case(cases.FolderCase):
                     ("load_file, beside unseal in memory", 1 << 20, ("unseal", 0.9)),
                     ("fsspec.open, readinto 64 KiB", 1 << 20, ("paraes.open", 0.8)),
                     ("fsspec, seek, readinto 64 KiB", 1 << 16, ("paraes.open", 0.8)),
+                    ("encrypt, parts of 1 MiB", 1 << 20, ("copy", 0.9)),
+                    ("decrypt, parts of 1 MiB", 1 << 20, ("copy", None)),
+                    ("encrypt to S3, parts of 1 MiB", 1 << 20, ("plain upload", 0.9)),
                     ("read, chunks of 1 MiB", 1 << 20, ("plain store", 0.7)),
                     ("write, chunks of 1 MiB", 1 << 20, ("plain store", None)))}
         found = [((row["call"], row["bytes"], row["key_bits"], row["threads"]),
@@ -347,6 +350,7 @@ AESGCM.decrypt = slow
         absent = self.folder / "absent"
         for flags in (("--only", "files", "--folder", absent), ("--only", "weights"),
                       ("--only", "objects"), ("--only", "zarr"),
+                      ("--only", "workers"), ("--only", "uploads"),
                       ("--only", "files", "--large", "1048576GiB"),
                       ("--only", "aead", "--sizes", "16", "--json", absent / "report.json")):
             status, text, _ = self.run_bench(*flags)
