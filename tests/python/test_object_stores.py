@@ -82,6 +82,8 @@ def sink():
     check_nonces(made)
     for held in (made.objects, made.uploads, made.all_uploads, made.requests):
         held.clear()  # pytest keeps the server until the end
+    # Every client of S3 has 20 MB of descriptions, and fsspec would keep one for each port.
+    s3fs.S3FileSystem.clear_instance_cache()
 
 
 def keyed(options):
