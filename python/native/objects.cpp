@@ -3,13 +3,10 @@
 
 #include <nanobind/stl/unique_ptr.h>
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -53,16 +50,47 @@ class ZeroedPiece {
   bool has_plaintext_;
 };
 
-// Fills `text` from `offset` on. False if the file ends before.
-[[nodiscard]] bool read_all_of(int file, const std::string& path, std::uint64_t offset,
-                               MutableBytes text) {
-  while (!text.empty()) {
-    const ssize_t n = pread(file, text.data(), text.size(), static_cast<off_t>(offset));
-    if (n == 0) return false;
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw io_error(path, "read", errno);
-    text = text.subspan(static_cast<std::size_t>(n));
-    offset += static_cast<std::uint64_t>(n);
+// Some segments of a message, and where a source has their bytes.
+struct SegmentsOf {
+  const Message& message;
+  const PositionalSource& source;
+  std::uint64_t offset;  // in the source, of the first of them
+  std::uint64_t bytes;
+  std::uint64_t first;
+  std::uint64_t after;
+  bool ends;  // with the last segment
+};
+
+// Seals or opens them, a few at a time, while they are in the cache of the core that has read them.
+// False if the source ends before.
+[[nodiscard]] bool crypt(Direction direction, const SegmentsOf& part, MutableBytes out,
+                         int threads) {
+  constexpr std::uint64_t piece_bytes = std::uint64_t{256} << 10;
+  const SegmentLayout& layout = part.message.layout();
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, piece_bytes / layout.segment_bytes);
+  const bool seals = direction == Direction::encrypt;
+  // Where a segment begins in a text of so many bytes that begins with the first.
+  const auto place = [&](std::uint64_t index, bool sealed, std::uint64_t size) {
+    if (index >= part.after) return size;
+    return std::min(size, sealed ? layout.sealed_offset(index) - layout.sealed_offset(part.first)
+                                 : layout.plain_offset(index) - layout.plain_offset(part.first));
+  };
+  const ZeroedPiece zeroed(seals);
+  for (std::uint64_t index = part.first; index < part.after; index += at_once) {
+    const std::uint64_t next = std::min(index + at_once, part.after);
+    const std::uint64_t in = place(index, !seals, part.bytes);
+    const auto size = static_cast<std::size_t>(place(next, !seals, part.bytes) - in);
+    const MutableBytes text = piece_memory(size);
+    if (part.source.read_at(part.offset + in, text) != size) return false;
+    const auto begin = static_cast<std::size_t>(place(index, seals, out.size()));
+    const auto end = static_cast<std::size_t>(place(next, seals, out.size()));
+    const MutableBytes wanted = out.subspan(begin, end - begin);
+    const bool ends = part.ends && next == part.after;
+    if (seals) {
+      seal_segments(part.message, index, ends, text, wanted, threads);
+    } else {
+      open_segments(part.message, index, ends, text, wanted, threads);
+    }
   }
   return true;
 }
@@ -246,43 +274,16 @@ class Segments {
                                 nb::handle bytes, const nb::tuple& segments, bool ends,
                                 nb::handle output) const {
     use_.check();
-    constexpr std::uint64_t piece_bytes = std::uint64_t{256} << 10;
-    const SegmentLayout& layout = message_.layout();
     const std::string path = path_of(file);
     const std::uint64_t in_begin = size_of(offset, "offset");
     const std::uint64_t in_bytes = size_of(bytes, "bytes");
     const std::uint64_t first = size_of(segments[0], "first");
     const std::uint64_t after = size_of(segments[1], "after");
     const Buffer buffer(output, "out", Buffer::write);
-    const std::uint64_t at_once = std::max<std::uint64_t>(1, piece_bytes / layout.segment_bytes);
-    // Where a segment begins in a text of so many bytes that begins with the first.
-    const auto place = [&](std::uint64_t index, bool sealed, std::uint64_t size) {
-      if (index >= after) return size;
-      return std::min(size, sealed ? layout.sealed_offset(index) - layout.sealed_offset(first)
-                                   : layout.plain_offset(index) - layout.plain_offset(first));
-    };
-    const bool seals = direction == Direction::encrypt;
     const nb::gil_scoped_release released;
-    const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-    if (opened.get() < 0) throw io_error(path, "open", errno);
-    const ZeroedPiece zeroed(seals);
-    for (std::uint64_t index = first; index < after; index += at_once) {
-      const std::uint64_t next = std::min(index + at_once, after);
-      const std::uint64_t in = place(index, !seals, in_bytes);
-      const std::uint64_t out = place(index, seals, buffer.size());
-      const MutableBytes text =
-          piece_memory(static_cast<std::size_t>(place(next, !seals, in_bytes) - in));
-      if (!read_all_of(opened.get(), path, in_begin + in, text)) return false;
-      const MutableBytes wanted = buffer.writable().subspan(
-          static_cast<std::size_t>(out),
-          static_cast<std::size_t>(place(next, seals, buffer.size()) - out));
-      if (seals) {
-        seal_segments(message_, index, ends && next == after, text, wanted, threads_);
-      } else {
-        open_segments(message_, index, ends && next == after, text, wanted, threads_);
-      }
-    }
-    return true;
+    const FileSource source(path);
+    return crypt(direction, {message_, source, in_begin, in_bytes, first, after, ends},
+                 buffer.writable(), threads_);
   }
 
   // Part of the plaintext, and the segments that have it.
@@ -415,29 +416,13 @@ class HeldSecret {
   }
 
  private:
-  // Opens a few segments at a time, while they are in the cache of the core that has read them.
   void read_all(const PositionalSource& source, const Message& message, MutableBytes out) const {
-    constexpr std::uint64_t piece_bytes = std::uint64_t{128} << 10;
     const SegmentLayout& layout = message.layout();
+    const std::uint64_t begin = layout.sealed_offset(0);
     const std::uint64_t segments = layout.extent_of(source.size()).segments;
-    const std::uint64_t at_once = std::max<std::uint64_t>(1, piece_bytes / layout.segment_bytes);
-    const auto sealed_offset = [&](std::uint64_t segment) {
-      return segment == segments ? source.size() : layout.sealed_offset(segment);
-    };
-    const auto plain_offset = [&](std::uint64_t segment) {
-      return segment == segments ? out.size() : layout.plain_offset(segment);
-    };
-    for (std::uint64_t first = 0; first < segments; first += at_once) {
-      const std::uint64_t after = std::min(first + at_once, segments);
-      const auto size = static_cast<std::size_t>(sealed_offset(after) - sealed_offset(first));
-      const MutableBytes sealed = piece_memory(size);
-      if (source.read_at(sealed_offset(first), sealed) != size) {
-        throw IntegrityError("the file became shorter while it was read");
-      }
-      const auto begin = static_cast<std::size_t>(plain_offset(first));
-      const auto end = static_cast<std::size_t>(plain_offset(after));
-      open_segments(message, first, after == segments, sealed, out.subspan(begin, end - begin),
-                    where_.threads);
+    const SegmentsOf all{message, source, begin, source.size() - begin, 0, segments, true};
+    if (!crypt(Direction::decrypt, all, out, where_.threads)) {
+      throw IntegrityError("the file became shorter while it was read");
     }
   }
 

@@ -395,7 +395,7 @@ class _Run:
             return None
         facts = Facts(job.verb, target.url, target.facts(), target.overwrite, job.source.url,
                       job.source.version, job.plain_bytes, part_size, job.per_part,
-                      job.made()[1].count, _layout_of(message), job.header)
+                      job.parts.count, _layout_of(message), job.header)
         state: State | None = None
         try:
             state = State.create(self._state_path, facts, message.proof(facts.text()))
@@ -417,11 +417,11 @@ class _Run:
                 raise InvalidArgument(f"{target.url}: its decryption was interrupted: decrypt it "
                                       "again")
             job = self._job_of(state, target, source_options)
-            if target.holds(job.header, job.made()[1].sealed_bytes):
+            if target.holds(job.header, job.parts.sealed_bytes):
                 # The run ended between the last answer of the store and the end of its state.
                 target.abort()
                 state.remove()
-                return ObjectResult(target.url, job.plain_bytes, job.made()[1].count)
+                return ObjectResult(target.url, job.plain_bytes, job.parts.count)
             done = self._done(state, job)
         except BaseException:
             state.close()
@@ -464,7 +464,7 @@ class _Run:
             return None
         if job.source.version != state.facts.source_version:
             return None
-        parts = job.made()[1]
+        parts = job.parts
         return {number: tag for number, (tag, size) in there.items()
                 if state.done.get(number) == tag and size == parts[number].sealed_bytes}
 
@@ -478,7 +478,7 @@ class _Run:
             tags = self._do_parts(job, claim, done, state)
             job.source.check()
             self._check(job.source, target)
-            size = job.made()[1].sealed_bytes if encrypts else job.plain_bytes
+            size = job.parts.sealed_bytes if encrypts else job.plain_bytes
             target.complete(tags, size, job.header if encrypts else b"")
         except BaseException as error:
             if state is not None and self._may_pass(error):
@@ -490,7 +490,7 @@ class _Run:
             raise
         if state is not None:
             state.remove()
-        return ObjectResult(target.url, job.plain_bytes, job.made()[1].count)
+        return ObjectResult(target.url, job.plain_bytes, job.parts.count)
 
     def _may_pass(self, error: BaseException) -> bool:
         if not self._keep or isinstance(error, InvalidArgument | InvalidTag | FileExistsError):
@@ -517,7 +517,7 @@ class _Run:
     def _do_parts(self, job: Job, claim: Claim, there: dict[int, str],
                   state: State | None) -> list[str]:
         """Returns the tags of all parts that are stored."""
-        _, parts = job.made()
+        parts = job.parts
         engine = self._engine
         tags: dict[int, str] = dict(there)
         # The others are read and sealed again, to prove that they are still the same.
@@ -586,7 +586,7 @@ class _Run:
             if target is None:
                 self._do_parts(job, lambda number, mark: False, {}, None)
                 source.check()
-                return ObjectResult(source.url, plain_bytes, job.made()[1].count)
+                return ObjectResult(source.url, plain_bytes, job.parts.count)
             target.check()
             self._clear_the_way(target, False)
             return self._finish(job, self._begin(job, message, part_size), {})

@@ -324,7 +324,7 @@ class Dask(Engine):
         self._verb = job.verb
         self._token = job.token
         # Two minutes, and 1 MB/s for what is under way.
-        self._longest = 120 + job.made()[1][0].sealed_bytes * self.window // 1_000_000
+        self._longest = 120 + job.parts[0].sealed_bytes * self.window // 1_000_000
         if isinstance(job.key, SentKey):
             self._key, job.key = job.key, None
         self._packed = _work.pack(job)

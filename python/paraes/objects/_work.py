@@ -119,6 +119,9 @@ class Job:
             assert self._made is not None
             return self._made
 
+    @property
+    def parts(self) -> Parts:
+        return self.made()[1]
 
     def _message(self) -> _native.Segments:
         if self.key is None:
