@@ -39,16 +39,23 @@ void wipe_vector_registers() noexcept {
                    : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                      "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
   if (__builtin_cpu_supports("avx512f") == 0) return;
-  // The compiler does not use these here, because this file is compiled without AVX-512.
   __asm__ volatile(
-      "vpxorq %zmm16, %zmm16, %zmm16\nvpxorq %zmm17, %zmm17, %zmm17\n"
-      "vpxorq %zmm18, %zmm18, %zmm18\nvpxorq %zmm19, %zmm19, %zmm19\n"
-      "vpxorq %zmm20, %zmm20, %zmm20\nvpxorq %zmm21, %zmm21, %zmm21\n"
-      "vpxorq %zmm22, %zmm22, %zmm22\nvpxorq %zmm23, %zmm23, %zmm23\n"
-      "vpxorq %zmm24, %zmm24, %zmm24\nvpxorq %zmm25, %zmm25, %zmm25\n"
-      "vpxorq %zmm26, %zmm26, %zmm26\nvpxorq %zmm27, %zmm27, %zmm27\n"
-      "vpxorq %zmm28, %zmm28, %zmm28\nvpxorq %zmm29, %zmm29, %zmm29\n"
-      "vpxorq %zmm30, %zmm30, %zmm30\nvpxorq %zmm31, %zmm31, %zmm31");
+      "vpxorq %%zmm16, %%zmm16, %%zmm16\nvpxorq %%zmm17, %%zmm17, %%zmm17\n"
+      "vpxorq %%zmm18, %%zmm18, %%zmm18\nvpxorq %%zmm19, %%zmm19, %%zmm19\n"
+      "vpxorq %%zmm20, %%zmm20, %%zmm20\nvpxorq %%zmm21, %%zmm21, %%zmm21\n"
+      "vpxorq %%zmm22, %%zmm22, %%zmm22\nvpxorq %%zmm23, %%zmm23, %%zmm23\n"
+      "vpxorq %%zmm24, %%zmm24, %%zmm24\nvpxorq %%zmm25, %%zmm25, %%zmm25\n"
+      "vpxorq %%zmm26, %%zmm26, %%zmm26\nvpxorq %%zmm27, %%zmm27, %%zmm27\n"
+      "vpxorq %%zmm28, %%zmm28, %%zmm28\nvpxorq %%zmm29, %%zmm29, %%zmm29\n"
+      "vpxorq %%zmm30, %%zmm30, %%zmm30\nvpxorq %%zmm31, %%zmm31, %%zmm31" ::
+          :
+#ifdef __AVX512F__
+      // Elsewhere the compiler does not know these. With -march=native it may keep values in
+      // them, also in the callers.
+      "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",
+      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31"
+#endif
+  );
 #elif defined(__aarch64__)
   __asm__ volatile(
       "movi v0.2d, #0\nmovi v1.2d, #0\nmovi v2.2d, #0\nmovi v3.2d, #0\n"
