@@ -231,9 +231,7 @@ void refuse_unused(const AxisTexts& texts, const Axes& axes) {
        "--gpu-tuning goes with a GPU and --scope memory or transfer"},
       {many && !memory_on_cpu, "--message goes with --scope memory on the cpu"},
       {many && !has(axes.modes, Mode::gcm), "--message goes with --mode gcm"},
-      {!texts.own_rivals.empty() && !memory_on_cpu, "--rival goes with --scope memory on the cpu"},
-      {!texts.own_rivals.empty() && !has(axes.modes, Mode::ecb),
-       "--rival goes with --mode ecb, the only one that rival_ecb computes"},
+      {!texts.own_rivals.empty() && !memory, "--rival goes with --scope memory"},
       {!texts.keys.empty() && !many, "--keys goes with --message"},
       {!texts.unit.empty() && !has(axes.modes, Mode::xts), "--unit goes with --mode xts"},
   };
@@ -285,9 +283,26 @@ std::size_t parse_unit(const std::string& text, const NumberParsers& parsers) {
   return unit;
 }
 
+// Refuses a library of --rival of which no row could run.
+void refuse_idle(const MemoryRival& rival, const Axes& axes) {
+  const bool on_cpu = rival.on_cpu && has(axes.devices, "cpu");
+  const bool on_gpu = rival.on_gpus != nullptr && !axes.gpu_kernels.empty();
+  const std::string name = "--rival: " + rival.name;
+  if (!on_cpu && !on_gpu) {
+    throw InvalidArgument(rival.on_cpu ? name + " is for the CPU: add cpu to --device"
+                                       : name + " is for GPUs: add one to --device");
+  }
+  if (!on_gpu && !has(axes.modes, Mode::ecb)) {
+    throw InvalidArgument(name + " goes with --mode ecb, the only one that rival_ecb computes");
+  }
+}
+
 void parse_rivals(const AxisTexts& texts, Axes& axes) {
   const std::vector<std::string> own = open_own_rivals(texts.own_rivals);
-  axes.rivals_named = !texts.rivals.empty() || !own.empty();
+  for (const MemoryRival& rival : memory_rivals()) {
+    if (has(own, rival.name)) refuse_idle(rival, axes);
+  }
+  axes.rivals_named = !texts.rivals.empty();
   if (texts.rivals != "none") {
     if (!texts.rivals.empty() && has(split(texts.rivals, "--rivals"), "openssl")) {
       throw InvalidArgument(

@@ -108,6 +108,38 @@ void make_quick(AxisTexts& texts, Options& options) {
   options.min_seconds = 0;
 }
 
+// The axes of --openssl-speed: what `openssl speed` measures by default, with paraes beside it.
+void fill_openssl_speed(AxisTexts& texts) {
+  const auto fill = [](std::string& text, const char* value) {
+    if (text.empty()) text = value;
+  };
+  fill(texts.mode, "gcm");
+  fill(texts.key_bits, "128,256");
+  fill(texts.direction, "encrypt");
+  fill(texts.size, "16,64,256,1024,8192,16384");
+  fill(texts.rivals, "openssl-evp");
+}
+
+// Throws InvalidArgument for what has no place in the table of --openssl-speed.
+void check_openssl_speed(const Axes& axes, const Options& options) {
+  const struct {
+    bool is_refused;
+    const char* why;
+  } rules[] = {
+      {options.quick, "and --quick choose different rows: give one of them"},
+      {axes.devices != std::vector<std::string>{"cpu"}, "is for the CPU: leave out --device"},
+      {axes.scopes != std::vector<std::string>{"memory"},
+       "is for data in memory: leave out --scope"},
+      {axes.threads != std::vector<int>{1}, "is for one thread: leave out --threads"},
+      {axes.messages != std::vector<std::uint64_t>{0},
+       "has one message a call: leave out --message"},
+      {axes.in_place.size() != 1, "has one row for each job: give --in-place yes or no"},
+  };
+  for (const auto& rule : rules) {
+    if (rule.is_refused) throw InvalidArgument(fmt::format("--openssl-speed {}", rule.why));
+  }
+}
+
 }  // namespace
 
 BenchPlan make_plan(const Axes& axes) {
@@ -122,7 +154,14 @@ BenchPlan make_plan(const Axes& axes) {
 
 int run(AxisTexts texts, Options options, const NumberParsers& parsers, const Measure& measure) {
   if (options.quick) make_quick(texts, options);
+  if (options.openssl_speed) fill_openssl_speed(texts);
   Axes axes = parse_axes(texts, parsers);
+  if (options.openssl_speed) {
+    check_openssl_speed(axes, options);
+    // As there: over the input, and a message is one data unit.
+    if (texts.in_place.empty()) axes.in_place = {true};
+    if (texts.unit.empty()) axes.unit = 0;
+  }
   axes.overlap = options.overlap;
   axes.folder = options.folder;
   axes.program = options.program;
@@ -153,14 +192,13 @@ int run_plan(BenchPlan plan, const Options& options) {
   if (json) {
     write_report(*json, report(seed, context(folder, options.machine), all).dump(1) + "\n");
   }
-  fmt::print(options.json == "-" ? stderr : stdout, "{}", table(all));
+  fmt::print(options.json == "-" ? stderr : stdout, "{}",
+             options.openssl_speed ? openssl_speed_table(all) : table(all));
   if (all.results.empty()) {
     fmt::print(stderr, "paraes: bench: no row could run; the table lists the reasons\n");
     return 1;
   }
-  const bool right = std::all_of(all.results.begin(), all.results.end(),
-                                 [](const Result& result) { return result.verified; });
-  return right ? 0 : 1;
+  return std::none_of(all.results.begin(), all.results.end(), is_wrong) ? 0 : 1;
 }
 
 }  // namespace paraes::bench

@@ -56,6 +56,7 @@ struct Options {
   std::optional<unsigned> warmup = {};     // untimed calls, for each row
   std::optional<std::uint64_t> seed = {};  // of the order of the samples; none: a random one
   bool quick = false;                      // a short table for every kernel, in seconds
+  bool openssl_speed = false;              // the table in the form of `openssl speed`
   bool list = false;                       // lists the rows without running them
   bool overlap = true;                     // of the phases of a call
   std::string folder = {};                 // for the file scope; empty to choose one

@@ -39,6 +39,12 @@ class Skip : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Thrown by verify() where nobody can tell whether the result is right; what() is the reason.
+class Unverifiable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class Case {
  public:
   explicit Case(Row row) : row_(std::move(row)) {}
@@ -68,7 +74,8 @@ class Case {
   virtual void rest() noexcept {}
 
   // Makes one more call, from fresh input into overwritten output, and checks every byte of the
-  // result: against an independent computation where there is one, else by decrypting it.
+  // result: against an independent computation where there is one, else by decrypting it. May throw
+  // Unverifiable.
   [[nodiscard]] virtual bool verify() = 0;
 
   // Busy time of each phase that was measured separately, summed over the calls since the last

@@ -252,6 +252,11 @@ void count_calls(CaseMeasurement& measurement) {
   result.counters_reason = why_not_counted(measurement);
   if (!result.counters_reason.empty()) return;
   Case& timed = *measurement.timed;
+  // Without counters, a call that starts threads would take its time in vain.
+  if (const Counters probe; !probe.available()) {
+    result.counters_reason = probe.reason();
+    return;
+  }
   timed.lead_in();  // starts threads that rest() ended
   Counters counters;
   result.counters_reason = counters.reason();
@@ -316,11 +321,17 @@ void finish(CaseMeasurement& measurement, EnergyMeter& energy, const Settings& s
     if (!key_expansion.empty()) {
       result.timeline_samples_ns["key_expansion"] = std::move(key_expansion);
     }
-    result.verified = measurement.timed->verify();
+    try {
+      result.verified = measurement.timed->verify();
+    } catch (const Unverifiable& reason) {
+      result.unverifiable = reason.what();
+    }
   });
   measurement.timed->rest();
   set_timeline(result, *measurement.timed);
-  if (measurement.failed()) result.verified = false;
+  if (!measurement.failed()) return;
+  result.verified = false;
+  result.unverifiable.clear();
 }
 
 // Finds how many calls a sample has, and warms up.

@@ -27,7 +27,7 @@ struct Settings {
   // The energy of a row on a GPU is measured only if its samples contain this much timed work, and
   // then over at least this long: twenty updates of the slowest counter.
   double min_gpu_energy_ns = 2e9;
-  double long_call_ns = 1e9;
+  double long_call_ns = 1e8;
 };
 
 struct Result {
@@ -44,8 +44,13 @@ struct Result {
   std::map<std::string, double> counters;
   std::string counters_reason;  // why counters has less than all
   bool verified = false;
-  std::string error;  // message of the last exception that the case threw
+  std::string unverifiable;  // why nobody can tell whether it is right; else empty
+  std::string error;         // message of the last exception that the case threw
 };
+
+[[nodiscard]] inline bool is_wrong(const Result& result) {
+  return !result.verified && result.unverifiable.empty();
+}
 
 struct Outcome {
   std::vector<Result> results;

@@ -49,6 +49,7 @@ struct Row {
   std::optional<unsigned> group_threads = {};  // of a GPU's kernels, where --group-threads set them
   std::string gpu_tuning = {};                 // of a GPU, as --gpu-tuning has it
   std::string transfer = {};
+  std::string traffic = {};  // what a rival on a GPU does with the text; else empty
   std::string distribution = {};
   bool overlap = false;
 

@@ -62,6 +62,11 @@ void DeviceMemoryArena::spoil_out() {
   queue_->finish();
 }
 
+void DeviceMemoryArena::copy_in_to_out() {
+  queue_->copy(out_, 0, in_, 0, bytes_);
+  queue_->finish();
+}
+
 void DeviceMemoryArena::copy_tags_to_in(int key_bits) {
   const std::size_t at = tags_at(key_bits);
   queue_->copy(in_, at, out_, at, 16 * segments(bytes_));
@@ -72,6 +77,17 @@ void DeviceMemoryArena::read(const DeviceBuffer& buffer, std::size_t at, std::ui
                              std::size_t bytes) {
   queue_->download(to, buffer.memory == in_.handle() ? in_ : out_, at, bytes);
   queue_->finish();
+}
+
+void DeviceMemoryArena::wait(gpu::Queue& queue) const {
+  if (context_->info().is_cpu) {
+    queue.finish();
+    return;
+  }
+  // A thread that sleeps wakes up late, by as much as a kernel needs for tens of MiB.
+  const std::unique_ptr<gpu::Mark> end = queue.mark();
+  queue.flush();
+  while (!end->passed()) continue;
 }
 
 DeviceMemoryCase::DeviceMemoryCase(Row row, const Job& job, KeyExpansion key_expansion,
@@ -134,8 +150,8 @@ void DeviceMemoryCase::set_up() {
 void DeviceMemoryCase::launch() {
   const bool encrypts = job_.direction == Direction::encrypt;
   gpu::CallerQueue& queue = cipher_->queues().on_own();
-  const DeviceBuffer in = arena_->in();
-  const std::vector<DeviceText> list = texts(in, out(), encrypts ? out() : in);
+  const std::vector<DeviceText> list =
+      texts(in(), arena_->out(), encrypts ? arena_->out() : arena_->in());
   switch (job_.mode.value()) {
     case Mode::ecb:
       cipher_->run(queue, encrypts ? "ecb_encrypt" : "ecb_decrypt", list);
@@ -171,28 +187,21 @@ void DeviceMemoryCase::make_tags() {
 }
 
 void DeviceMemoryCase::call() {
-  gpu::Queue& queue = cipher_->queues().on_own().queue();
   cipher_->queues().on_own().launches().repeat();
-  if (arena_->context()->info().is_cpu) {
-    queue.finish();
-    return;
-  }
-  // A thread that sleeps wakes up late, by as much as a kernel needs for tens of MiB.
-  const std::unique_ptr<gpu::Mark> end = queue.mark();
-  queue.flush();
-  while (!end->passed()) continue;
+  arena_->wait(cipher_->queues().on_own().queue());
 }
 
 bool DeviceMemoryCase::verify() {
   arena_->fill_in();
   arena_->spoil_out();
+  if (job_.in_place) arena_->copy_in_to_out();
   call();
   Buffer text(job_.bytes);
-  arena_->read(out(), 0, text.data(), job_.bytes);
+  arena_->read(arena_->out(), 0, text.data(), job_.bytes);
   if (job_.mode != Mode::gcm) return is_answer(job_, text.data(), nullptr);
   std::vector<std::uint8_t> tags(16 * segments(job_.bytes));
   const bool decrypts = job_.direction == Direction::decrypt;
-  arena_->read(decrypts ? arena_->in() : out(), arena_->tags_at(job_.key_bits), tags.data(),
+  arena_->read(decrypts ? arena_->in() : arena_->out(), arena_->tags_at(job_.key_bits), tags.data(),
                tags.size());
   return is_answer_in_segments(job_, text.data(), tags.data());
 }

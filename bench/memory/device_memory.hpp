@@ -24,13 +24,18 @@ class DeviceMemoryArena {
   void acquire();  // unless that is done; throws Unavailable and DeviceError
 
   [[nodiscard]] const std::shared_ptr<gpu::DeviceContext>& context() const { return context_; }
+  // For work that is not paraes's.
+  [[nodiscard]] gpu::Queue& queue() { return *queue_; }
+  // Waits for the work of a queue of the device, as a timed call does.
+  void wait(gpu::Queue& queue) const;
   // Each buffer has the text, then three times the tags of its segments, for the three key sizes.
   [[nodiscard]] DeviceBuffer in() const { return {in_.handle(), 0, in_.bytes()}; }
   [[nodiscard]] DeviceBuffer out() const { return {out_.handle(), 0, out_.bytes()}; }
   [[nodiscard]] std::size_t tags_at(int key_bits) const;
 
-  void fill_in();    // the text, with the pattern
-  void spoil_out();  // makes a call that writes nothing detectable
+  void fill_in();         // the text, with the pattern
+  void spoil_out();       // makes a call that writes nothing detectable
+  void copy_in_to_out();  // the text, for work in place
   // Copies the tags for this key size from one buffer to the other.
   void copy_tags_to_in(int key_bits);
   void read(const DeviceBuffer& buffer, std::size_t at, std::uint8_t* to, std::size_t bytes);
@@ -67,7 +72,8 @@ class DeviceMemoryCase : public Case {
                                               const DeviceBuffer& tags) const;
   void launch();
   void make_tags();
-  [[nodiscard]] DeviceBuffer out() const { return job_.in_place ? arena_->in() : arena_->out(); }
+  // Work in place is in the output: decryption of others needs the input as it is.
+  [[nodiscard]] DeviceBuffer in() const { return job_.in_place ? arena_->out() : arena_->in(); }
 
   Job job_;
   KeyExpansion key_expansion_;

@@ -45,6 +45,7 @@ Json axes_of(const Row& row) {
   json["group_threads"] = row.group_threads ? Json(*row.group_threads) : Json();
   json["gpu_tuning"] = or_null(row.gpu_tuning);
   json["transfer"] = or_null(row.transfer);
+  json["traffic"] = or_null(row.traffic);
   json["distribution"] = or_null(row.distribution);
   json["overlap"] = row.overlap;
   return json;
@@ -79,7 +80,9 @@ Json result_of(const Result& result) {
   for (const auto& [name, count] : result.counters) counters[name] = tenth(count);
   json["counters"] = result.counters.empty() ? Json() : std::move(counters);
   if (!result.counters_reason.empty()) json["counters_reason"] = result.counters_reason;
-  json["verified"] = result.verified;
+  const bool unverifiable = !result.unverifiable.empty();
+  json["verified"] = unverifiable ? Json() : Json(result.verified);
+  if (unverifiable) json["verified_reason"] = result.unverifiable;
   return json;
 }
 

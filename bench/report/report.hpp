@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "bench/harness/measure.hpp"
 
@@ -28,6 +29,17 @@ namespace paraes::bench {
 // rival that ran. A line above has the axes that all rows share. Where the table would be wider
 // than 100 columns, it leaves out ratios, all but those to the first rival.
 [[nodiscard]] std::string table(const Outcome& outcome);
+
+// The results in the form of `openssl speed`: a row for each kernel or rival with a mode, key size
+// and direction, and a column for each size. For memory scope on one thread of the CPU.
+[[nodiscard]] std::string openssl_speed_table(const Outcome& outcome);
+
+// The skipped rows: one line for each reason and kernel or rival, with the number of rows.
+[[nodiscard]] std::string skipped_text(const std::vector<Skipped>& skipped);
+
+// Whether the samples vary by more than max_spread percent: then ratios would mean nothing.
+inline constexpr double max_spread = 30;
+[[nodiscard]] bool is_noisy(const Result& result);
 
 // The rows that a plan would measure, and those that it skips.
 [[nodiscard]] std::string listing(const BenchPlan& plan);

@@ -14,13 +14,12 @@
 #include "bench/file/tools.hpp"
 #include "bench/lists.hpp"
 #include "bench/memory/openmp.hpp"
+#include "bench/rivals/device.hpp"
 
 namespace paraes::bench {
 namespace {
 
 constexpr std::size_t max_width = 100;
-// Rows with a larger spread, in percent, are not compared with others.
-constexpr double max_spread = 30;
 
 struct Column {
   std::string title;
@@ -77,6 +76,8 @@ std::vector<Column> axis_columns() {
 bool comparable(const Row& row, const Row& rival) {
   const bool file = row.scope == "file";
   if (rival.scope != row.scope || rival.bytes != row.bytes) return false;
+  // It moves no text.
+  if (rival.traffic == generates_only || row.traffic == generates_only) return false;
   if (!file && (rival.device != row.device || rival.threads != row.threads)) return false;
   if (file && rival.rival == copy_threads && row.rival.empty() && row.device == "cpu" &&
       rival.threads != row.threads) {
@@ -123,7 +124,11 @@ double spread(const Result& result) {
   return s.median <= 0 ? 0 : 100 * 1.4826 * s.mad / s.median;
 }
 
+}  // namespace
+
 bool is_noisy(const Result& result) { return spread(result) > max_spread; }
+
+namespace {
 
 std::string spread_text(const Result& result) {
   if (result.statistics.median <= 0) return "-";
@@ -158,7 +163,8 @@ std::string caption_of(const Column& column, const std::string& value, const Row
   return text;
 }
 
-// The skipped rows: one line for each reason and kernel or rival, with the number of rows.
+}  // namespace
+
 std::string skipped_text(const std::vector<Skipped>& skipped) {
   std::vector<std::string> lines;
   std::map<std::string, unsigned> counts;
@@ -175,6 +181,8 @@ std::string skipped_text(const std::vector<Skipped>& skipped) {
   }
   return out;
 }
+
+namespace {
 
 // "versions: openssl-evp 3.5.8; age 1.1.1": a ratio says nothing without them.
 std::string versions_text(const std::vector<std::string>& rivals) {
@@ -199,7 +207,8 @@ std::vector<std::string> cells_of(const std::vector<Column>& columns, const Row&
   std::vector<std::string> cells;
   cells.reserve(columns.size() + 1);
   for (const Column& column : columns) cells.push_back(column.text(row));
-  cells.push_back(row.rival.empty() ? row.kernel : "(" + row.rival + ")");
+  const std::string generates = row.traffic == generates_only ? ", generates only" : "";
+  cells.push_back(row.rival.empty() ? row.kernel : "(" + row.rival + generates + ")");
   return cells;
 }
 
@@ -315,7 +324,7 @@ std::string grid_text(const Outcome& outcome, const std::vector<const Result*>& 
     if (many) cells.push_back(r->row.keys.empty() ? "" : rate_text(message_rate(*r)));
     cells.push_back(spread_text(*r));
     for (const std::string& name : rivals) cells.push_back(ratio_to(name, *r, outcome));
-    if (!all_right) cells.emplace_back(r->verified ? "" : "WRONG");
+    if (!all_right) cells.emplace_back(is_wrong(*r) ? "WRONG" : r->verified ? "" : "not verified");
     grid.add_row(std::move(cells));
   }
   // Makes room by leaving out the ratios to the last rivals, whose own rows stay.
@@ -349,6 +358,11 @@ std::string legend(const std::vector<const Result*>& rows, const std::vector<std
     out += fmt::format("{} of {} samples are outliers (marked in the JSON)\n", outliers, samples);
   for (const Result* r : rows) {
     if (r->verified) continue;
+    if (!is_wrong(*r)) {
+      out += fmt::format("not verified: {} {}: {}\n", r->row.who(), size_text(r->row.bytes),
+                         r->unverifiable);
+      continue;
+    }
     out += fmt::format("WRONG: {} {} {}: {}\n", r->row.who(), size_text(r->row.bytes),
                        r->row.mode ? to_string(*r->row.mode) : "copy",
                        r->error.empty() ? "the result is not the expected one" : r->error);

@@ -1,4 +1,5 @@
-// AES of a shared library that the user named with --rival: docs/benchmarking.md has its interface.
+// AES of a shared library that the user named with --rival: docs/benchmarking.md has its
+// interfaces, for the CPU and for GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include "bench/harness/case.hpp"
+#include "bench/rivals/device.hpp"
 #include "bench/rivals/library_file.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "bench/rivals/split.hpp"
@@ -103,10 +105,13 @@ MemoryRival open_own(const std::string& text) {
   OwnFunctions functions;
   file.find(functions.ecb, "rival_ecb");
   file.find(functions.version, "rival_version");
-  if (functions.ecb == nullptr) {
+  const auto on_gpus = device_rival_of(name, file);
+  const bool on_cpu = functions.ecb != nullptr;
+  if (!on_cpu && on_gpus == nullptr) {
     file.refuse(
-        "it has no function rival_ecb itself: declare it extern \"C\" in C++, and build with "
-        "-shared");
+        "it has no function rival_ecb (for the CPU) or rival_device_open (for GPUs) itself: "
+        "declare "
+        "them extern \"C\" in C++, and build with -shared");
   }
   const auto make = [name, functions](const Job& job) {
     if (job.mode != Mode::ecb) throw Skip("its library has rival_ecb only: use --mode ecb");
@@ -114,7 +119,12 @@ MemoryRival open_own(const std::string& text) {
     return std::make_unique<RangesRival<OwnRange>>(
         job, name, OwnRange{name, functions.ecb, key_bytes(job), decrypt});
   };
-  return {name, name, make, [version = version_of_file(file, functions)] { return version; }};
+  return {.name = name,
+          .library = name,
+          .make = make,
+          .version = [version = version_of_file(file, functions)] { return version; },
+          .on_cpu = on_cpu,
+          .on_gpus = on_gpus};
 }
 
 }  // namespace paraes::bench

@@ -12,6 +12,8 @@
 
 namespace paraes::bench {
 
+struct DeviceRival;
+
 struct MemoryRival {
   std::string name;  // never that of a kernel
   std::string library;
@@ -20,6 +22,8 @@ struct MemoryRival {
   // The version of the installed library; empty if there is none.
   std::function<std::string()> version;
   bool copies = false;  // has no mode, key or direction
+  bool on_cpu = true;
+  std::shared_ptr<const DeviceRival> on_gpus = nullptr;  // its functions there, if it has any
 };
 
 // Those that are built in, then those that add_libcrypto() and add_own() added.

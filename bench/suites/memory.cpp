@@ -9,6 +9,7 @@
 #include "bench/memory/openmp.hpp"
 #include "bench/memory/ours.hpp"
 #include "bench/memory/ports.hpp"
+#include "bench/rivals/device.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "bench/suites/suites.hpp"
 
@@ -29,7 +30,7 @@ class MemoryPlanner {
     skip_messages_on_gpus(plan);
     if (has(axes.devices, "cpu") || !axes.rivals_named) return;
     for (const MemoryRival& rival : memory_rivals()) {
-      if (!wanted(rival)) continue;
+      if (!wanted(rival) || rival.on_gpus != nullptr) continue;
       plan.skipped.push_back({{.rival = rival.name}, "it runs on the cpu: add cpu to --device"});
     }
   }
@@ -39,7 +40,12 @@ class MemoryPlanner {
     if (has(axes_.devices, "cpu")) plan_cpu(bytes);
     for (const std::string& device : gpus_) {
       if (!has_whole()) break;
-      for (const GpuProgram& program : gpu_programs(axes_)) plan_gpu(device, program, bytes);
+      std::shared_ptr<DeviceMemoryArena> arena;
+      for (const GpuProgram& program : gpu_programs(axes_)) {
+        auto own = plan_gpu(device, program, bytes);
+        if (!arena) arena = std::move(own);
+      }
+      plan_rivals_on(device, arena, bytes);
     }
     group_.finish();
   }
@@ -123,7 +129,7 @@ class MemoryPlanner {
   // Copies have no mode; the other rivals compute one.
   void add_rivals(const Job& job) {
     for (const MemoryRival& rival : memory_rivals()) {
-      if (rival.copies == job.mode.has_value() || !wanted(rival)) continue;
+      if (rival.copies == job.mode.has_value() || !rival.on_cpu || !wanted(rival)) continue;
       Row row = row_of(job);
       row.rival = rival.name;
       add(std::move(row), job, [&](const Row& r) { return on_cpu(r, job, rival.make(job)); });
@@ -142,7 +148,9 @@ class MemoryPlanner {
     });
   }
 
-  void plan_gpu(const std::string& device, const GpuProgram& program, std::uint64_t bytes) {
+  // Returns the memory of the rows.
+  std::shared_ptr<DeviceMemoryArena> plan_gpu(const std::string& device, const GpuProgram& program,
+                                              std::uint64_t bytes) {
     gpu::PoolOptions options;
     gpu::apply(program.tuning.meaning, options);
     options.variant.group_threads = program.group_threads;
@@ -162,6 +170,25 @@ class MemoryPlanner {
         });
       }
     });
+    return arena;
+  }
+
+  // They work in the memory, and for OpenCL in the context, of the first program's rows.
+  void plan_rivals_on(const std::string& device, const std::shared_ptr<DeviceMemoryArena>& arena,
+                      std::uint64_t bytes) {
+    for (const MemoryRival& rival : memory_rivals()) {
+      if (rival.on_gpus == nullptr || !wanted(rival)) continue;
+      each_job(axes_, bytes, 1, [&](const Job& job) {
+        Row row = on_gpu(row_of(job), device, {}, "");
+        row.rival = rival.name;
+        row.traffic = rival.on_gpus->traffic;
+        row.cache.clear();
+        if (job.mode == Mode::gcm) row.messages = segments(bytes);
+        add(std::move(row), job, [&](const Row& r) {
+          return std::make_unique<DeviceRivalCase>(r, job, rival.on_gpus, arena);
+        });
+      });
+    }
   }
 
   const Axes& axes_;

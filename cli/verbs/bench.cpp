@@ -37,6 +37,7 @@ reason.
 constexpr const char* bench_examples = R"(
 Examples:
   paraes bench --quick
+  paraes bench --openssl-speed --mode gcm,ctr
   paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --json report.json
   paraes bench --mode ctr --size 1MiB --rivals openssl-evp,ipsec-mb,memcpy
   paraes bench --mode ctr --size 1GiB --threads 1,0 --in-place no,yes
@@ -129,8 +130,9 @@ constexpr AxisFlag axis_flags[] = {
      "pinned-copy (default); files: openssl-enc (default), age, cp, copy-threads; none."},
     // Rivals do not run on ranks.
     {"--rival", nullptr, "NAME=FILE",
-     "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "
-     "be given several times. docs/benchmarking.md has an example.",
+     "memory scope: AES of a shared library of yours as a rival NAME, on the CPU "
+     "(rival_ecb) or on GPUs (rival_device_open and others). May be given several "
+     "times. docs/benchmarking.md has examples.",
      false, &bench::AxisTexts::own_rivals},
 };
 
@@ -168,7 +170,7 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
               "Minimum seconds of timed work per row; measuring a GPU's energy takes 2.")
       ->type_name("S");
   add_number(*verb, "--warmup", options.warmup, {0, 100000},
-             "Untimed calls per row (default: 1; 0 where a call takes a second or more).");
+             "Untimed calls per row (default: 1; 0 where a call takes 0.1 s or more).");
   add_number(*verb, "--seed", options.seed, {},
              "Seed for the order of the samples (default: random).");
   option("--unit", flags->axes.unit, "SIZE",
@@ -180,6 +182,12 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
 
   verb->option_defaults()->group("Output");
   verb->add_flag("--quick", options.quick, "A short run: every kernel in CTR and GCM, with 1 MiB.");
+  // Ranks are several processes.
+  if (!overrides.run) {
+    verb->add_flag("--openssl-speed", options.openssl_speed,
+                   "Print the table in the form of openssl speed, to quote it: one thread of the "
+                   "CPU, in place, messages of 16,64,256,1024,8192,16384 bytes, GCM encryption.");
+  }
   verb->add_flag("--list", options.list, "Print the rows without running them.");
   option("--json", options.json, "FILE", "Write the report; - is standard output.");
   option("--machine", options.machine, "NAME",

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 // Optional: what the report says about this library.
-const char *rival_version(void) { return "GNU Nettle"; }
+const char* rival_version(void) { return "GNU Nettle"; }
 
-static void aes128(const uint8_t *key, const uint8_t *in, uint8_t *out, size_t bytes, int decrypt) {
+static void aes128(const uint8_t* key, const uint8_t* in, uint8_t* out, size_t bytes, int decrypt) {
   struct aes128_ctx schedule;
   if (decrypt) {
     aes128_set_decrypt_key(&schedule, key);
@@ -19,7 +19,7 @@ static void aes128(const uint8_t *key, const uint8_t *in, uint8_t *out, size_t b
   }
 }
 
-static void aes256(const uint8_t *key, const uint8_t *in, uint8_t *out, size_t bytes, int decrypt) {
+static void aes256(const uint8_t* key, const uint8_t* in, uint8_t* out, size_t bytes, int decrypt) {
   struct aes256_ctx schedule;
   if (decrypt) {
     aes256_set_decrypt_key(&schedule, key);
@@ -32,7 +32,7 @@ static void aes256(const uint8_t *key, const uint8_t *in, uint8_t *out, size_t b
 
 // Encrypts or decrypts blocks of 16 bytes, each alone (ECB). `in` and `out` are equal or do not
 // overlap. Returns 0, or another number for what it cannot do. Several threads call it at once.
-int rival_ecb(const uint8_t *key, size_t key_bytes, const uint8_t *in, uint8_t *out, size_t blocks,
+int rival_ecb(const uint8_t* key, size_t key_bytes, const uint8_t* in, uint8_t* out, size_t blocks,
               int decrypt) {
   if (key_bytes != 16 && key_bytes != 32) return 1;
   (key_bytes == 16 ? aes128 : aes256)(key, in, out, 16 * blocks, decrypt);

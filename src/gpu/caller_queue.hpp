@@ -46,6 +46,7 @@ class RoutedQueue final : public Queue {
     return to_->nanoseconds(from, to);
   }
   void flush() override { to_->flush(); }
+  [[nodiscard]] void* handle() const noexcept override { return to_->handle(); }
   [[nodiscard]] bool is_captured() override { return to_->is_captured(); }
   void finish() override { to_->finish(); }
 

@@ -46,6 +46,40 @@ TEST(Command, ListRunsNothing) {
   EXPECT_LACKS(result.output, "MB/s");
 }
 
+TEST(Command, OpensslSpeedHasItsDefaultsInOneTable) {
+  const ChildResult list = bench("--openssl-speed --list --kernel ttable");
+  EXPECT_EQ(list.status, 0);
+  // Two key sizes and six sizes, by paraes and by openssl-evp.
+  for (const char* part : {"24 rows", "16 B", "8 KiB", "16 KiB", "gcm", "openssl-evp"}) {
+    EXPECT_HAS(list.output, part);
+  }
+  EXPECT_LACKS(list.output, "ctr");
+  const support::TemporaryFolder folder;
+  const ChildResult result = bench(
+      "--openssl-speed --kernel ttable --mode ctr,xts --key-bits 128 --size 16,64 --samples 2 "
+      "--json " +
+      folder.path("report.json"));
+  ASSERT_EQ(result.status, 0) << result.output;
+  for (const char* part : {"The 'numbers' are in 1000s of bytes per second processed.\n",
+                           "     16 bytes     64 bytes\n", "\nAES-128-CTR ttable ",
+                           "\nAES-128-CTR openssl-evp ", "\nAES-128-XTS ttable "}) {
+    EXPECT_HAS(result.output, part);
+  }
+  const nlohmann::json report = report_in(folder);
+  EXPECT_EQ(report["results"].size(), 8U);
+  for (const auto& row : report["results"]) EXPECT_TRUE(row["in_place"]) << row;
+}
+
+TEST(Command, OpensslSpeedRefusesWhatItsTableCannotShow) {
+  for (const char* arguments :
+       {"--scope file", "--scope transfer", "--threads 2", "--threads 1,2",
+        "--message 64 --mode gcm", "--in-place no,yes", "--quick", "--device cpu,opencl:0"}) {
+    const ChildResult result = bench(std::string("--openssl-speed ") + arguments);
+    EXPECT_EQ(result.status, 2) << arguments << result.output;
+    EXPECT_EQ(result.output.rfind("paraes: --openssl-speed ", 0), 0U) << result.output;
+  }
+}
+
 TEST(Command, AnotherLibcryptoIsInTheReportWithItsVersion) {
   Dl_info info{};
   ASSERT_NE(dladdr(reinterpret_cast<const void*>(&OpenSSL_version), &info), 0);

@@ -122,6 +122,15 @@ TEST_F(BenchGpu, MemoryRowsAreVerified) {
   EXPECT_EQ(on_gpu, 2U * 2U * 2U);  // modes, directions, where keys are expanded
 }
 
+TEST_F(BenchGpu, RowsInPlaceLeaveTheOthersTheirTags) {
+  AxisTexts axes = texts();
+  axes.in_place = "no,yes";
+  axes.mode = "gcm";
+  const Json json = measured(axes);
+  ASSERT_EQ(json["results"].size(), 3U);  // decryption in place cannot be repeated
+  for (const Json& row : json["results"]) EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
+}
+
 TEST_F(BenchGpu, TransferRowsAreVerified) {
   AxisTexts axes = texts();
   axes.scope = "transfer";

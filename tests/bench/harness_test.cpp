@@ -198,6 +198,22 @@ TEST_F(Measure, WrongResultsAndThrowingCallsAreNotVerified) {
   EXPECT_EQ(outcome.results[1].samples_ns.size(), 20U);
 }
 
+TEST_F(Measure, ResultsThatNobodyCanVerifyAreNotWrongUnlessTheyFail) {
+  const auto nobody_can = []() -> bool { throw Unverifiable("it stores nothing"); };
+  add("a").on_verify = nobody_can;
+  int left = 4;
+  auto& failing = add("b");
+  failing.on_verify = nobody_can;
+  failing.on_call = [&left] {
+    if (left-- == 0) throw std::runtime_error("lost");
+  };
+  const Outcome outcome = run();
+  EXPECT_FALSE(outcome.results[0].verified);
+  EXPECT_EQ(outcome.results[0].unverifiable, "it stores nothing");
+  EXPECT_FALSE(is_wrong(outcome.results[0]));
+  EXPECT_TRUE(is_wrong(outcome.results[1]));
+}
+
 using Samples = std::vector<double>;
 
 // Makes a case report a time of the phase `read` for each call: `ns`, in order, during samples, and

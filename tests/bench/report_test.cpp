@@ -31,7 +31,8 @@ std::vector<std::string> words_of(const std::string& text) {
 
 const std::vector<std::string> axis_keys = words_of(
     "rival device kernel mode key_bits direction threads executor ranks bytes messages keys scope "
-    "format in_place cache key_expansion group_threads gpu_tuning transfer distribution overlap");
+    "format in_place cache key_expansion group_threads gpu_tuning transfer traffic distribution "
+    "overlap");
 
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -85,6 +86,17 @@ TEST(Report, JsonHasTheKeysOfTheSchema) {
   EXPECT_EQ(keys(json["results"][0]), axis_keys + measured);
   EXPECT_EQ(keys(json["results"][0]["timeline_ns"]), phases);
   EXPECT_EQ(keys(json["skipped"][0]), axis_keys + words_of("reason"));
+}
+
+TEST(Report, JsonSaysWhyNobodyCanVerifyARow) {
+  Result generates = rival("mine", 1e5);
+  generates.row.traffic = "generates only";
+  generates.verified = false;
+  generates.unverifiable = "it stores nothing";
+  const Json row = report(1, context("", ""), outcome_of({generates}))["results"][0];
+  EXPECT_EQ(row["traffic"], "generates only");
+  EXPECT_TRUE(row["verified"].is_null());
+  EXPECT_EQ(row["verified_reason"], "it stores nothing");
 }
 
 TEST(Report, JsonHasNullForMissingValues) {
@@ -340,6 +352,97 @@ TEST(Table, ManyMessagesHaveTheirRateAndOwnRatios) {
   EXPECT_EQ(rows[0]["keys"], "each");
   EXPECT_EQ(rows[0]["messages"], 20000);
   EXPECT_TRUE(rows[1]["keys"].is_null());
+}
+
+// `mode`, `key_bits` and `bytes` of a result for the table of openssl speed.
+Result speed_result(Result result, Mode mode, int key_bits, std::uint64_t bytes) {
+  result.row.mode = mode;
+  result.row.key_bits = key_bits;
+  result.row.bytes = bytes;
+  result.row.in_place = true;
+  return result;
+}
+
+// The line of `text` that begins with `start`, without its end.
+std::string line_of(const std::string& text, const std::string& start) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(start, 0) == 0) return line;
+  }
+  return "no line begins with " + start;
+}
+
+TEST(OpensslSpeed, HasTheFormOfOpenssl) {
+  Outcome outcome;
+  // Out of order: the table sorts jobs and sizes, and has paraes before its rivals.
+  for (const std::uint64_t bytes : {8192U, 16U}) {
+    outcome.results.push_back(speed_result(rival("openssl-evp", 1000), Mode::gcm, 256, bytes));
+    outcome.results.push_back(speed_result(ours("vaes512", 500), Mode::gcm, 256, bytes));
+    outcome.results.push_back(speed_result(ours("vaes512", 250), Mode::ctr, 128, bytes));
+  }
+  const std::string text = openssl_speed_table(outcome);
+  EXPECT_HAS(text,
+             "The 'numbers' are in 1000s of bytes per second processed.\n"
+             "type                       16 bytes   8192 bytes\n"
+             "AES-128-CTR vaes512        64000.00k 32768000.00k\n"
+             "AES-256-GCM vaes512        32000.00k 16384000.00k\n"
+             "AES-256-GCM openssl-evp    16000.00k  8192000.00k\n");
+  EXPECT_HAS(text, "version: paraes ");
+  EXPECT_HAS(text, "; openssl-evp " + version_of_rival("openssl-evp") + "\nCPU: ");
+  EXPECT_HAS(text, "; kernel: vaes512\n");
+  EXPECT_HAS(text, "on one thread, in place: medians of 3 or more samples");
+  EXPECT_LACKS(text, "WRONG");
+}
+
+TEST(OpensslSpeed, HasTheWidthOfOpensslsOwnWhereNamesAreShort) {
+  Outcome outcome = outcome_of({rival("memcpy", 337)});
+  outcome.results[0].row.bytes = 16;
+  outcome.results[0].row.mode.reset();
+  const std::string text = openssl_speed_table(outcome);
+  EXPECT_EQ(line_of(text, "type"), "type             16 bytes");
+  EXPECT_EQ(line_of(text, "memcpy"), "memcpy           47477.74k");
+  EXPECT_LACKS(text, "GCM");
+  EXPECT_HAS(text, "one thread, in place:");  // what the copy does is no choice of the user
+  outcome.results.push_back(speed_result(ours("vaes512", 500), Mode::ctr, 128, 16));
+  outcome.results[1].row.in_place = false;
+  EXPECT_HAS(openssl_speed_table(outcome), "one thread, not in place:");
+}
+
+TEST(OpensslSpeed, SmallNumbersAreNotInThousands) {
+  const Outcome outcome = outcome_of({speed_result(ours("reference", 4e6), Mode::ecb, 128, 16)});
+  EXPECT_EQ(words_of(line_of(openssl_speed_table(outcome), "AES-128-ECB")).back(), "4000.00");
+}
+
+TEST(OpensslSpeed, WrongMissingAndNoisyNumbersAreMarked) {
+  Outcome outcome = outcome_of({speed_result(ours("vaes512", 500), Mode::gcm, 128, 16),
+                                speed_result(ours("vaes512", 500), Mode::gcm, 128, 64),
+                                speed_result(rival("gcrypt", 500), Mode::gcm, 128, 64)});
+  outcome.results[1].verified = false;
+  outcome.results[2].samples_ns = {300, 500, 700};
+  outcome.results[2].statistics = statistics_of(outcome.results[2].samples_ns);
+  outcome.skipped.push_back({Row{.rival = "ipsec-mb"}, "it is not installed"});
+  const std::string text = openssl_speed_table(outcome);
+  EXPECT_EQ(words_of(line_of(text, "AES-128-GCM vaes512")).back(), "WRONG");
+  EXPECT_EQ(words_of(line_of(text, "AES-128-GCM gcrypt")),
+            words_of("AES-128-GCM gcrypt - 128000.00k"));
+  EXPECT_HAS(text, "WRONG: AES-128-GCM vaes512, 64 B: the result is not the expected one\n");
+  EXPECT_HAS(text, "The samples of 1 of the numbers vary by more than 30 %");
+  EXPECT_HAS(text, "skipped ipsec-mb: it is not installed\n");
+}
+
+TEST(OpensslSpeed, DirectionsAreToldApart) {
+  Outcome outcome = outcome_of({speed_result(ours("vaes512", 500), Mode::gcm, 128, 16),
+                                speed_result(ours("vaes512", 250), Mode::gcm, 128, 16)});
+  outcome.results[0].row.direction = Direction::decrypt;
+  const std::string text = openssl_speed_table(outcome);
+  EXPECT_EQ(words_of(line_of(text, "AES-128-GCM vaes512 ")).back(), "64000.00k");
+  EXPECT_EQ(words_of(line_of(text, "AES-128-GCM vaes512, decrypt")).back(), "32000.00k");
+}
+
+TEST(OpensslSpeed, WithoutResultsListsTheReasons) {
+  Outcome outcome;
+  outcome.skipped.push_back({Row{.kernel = "vaes512"}, "the CPU lacks vaes"});
+  EXPECT_EQ(openssl_speed_table(outcome), "skipped vaes512: the CPU lacks vaes\n");
 }
 
 TEST(Table, WrongRowsAreMarked) {

@@ -25,7 +25,8 @@ def rendered(page):
 def options_in(text):
     """The names of flags that begin a paragraph in the options of a rendered page."""
     body = re.split(r"(?m)^(?:EXIT STATUS|ENVIRONMENT)$", text)[0]
-    rows = re.findall(r"(?m)^ {7}(-{1,2}[A-Za-z0].*)$", body)
+    # Not a line within a paragraph that names flags.
+    rows = re.findall(r"(?m)^(?! {7}\S).*\n {7}(-{1,2}[A-Za-z0].*)$", body)
     return {name for row in rows for name in re.findall(r"(?:^|, )(--?[A-Za-z0][\w-]*)", row)}
 
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,8 @@ class DriverDevice : public Device {
   ~DriverDevice() override;
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
+  [[nodiscard]] NativeDevice native() const noexcept override { return {context_, nullptr}; }
+  void while_current(const std::function<void()>& work) override;
   [[nodiscard]] std::uint64_t free_bytes() override;
   [[nodiscard]] Memory allocate(std::size_t bytes) override;
   [[nodiscard]] bool reads_pinned_memory() const noexcept override {
@@ -93,6 +96,11 @@ class Current : NonCopyable {
   int device_before_ = 0;
   bool changed_ = false;
 };
+
+inline void DriverDevice::while_current(const std::function<void()>& work) {
+  const Current current(*this);
+  work();
+}
 
 template <class... P, class... A>
 void DriverDevice::try_call(const Call<int(P...)>& call, A... arguments) noexcept {

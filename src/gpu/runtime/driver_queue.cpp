@@ -172,6 +172,8 @@ class DriverQueue : public Queue {
                             : 0;
   }
 
+  [[nodiscard]] void* handle() const noexcept override { return stream_; }
+
   void finish() override {
     const Current current(device_);
     if (end_ == nullptr) {

@@ -215,6 +215,8 @@ class ClQueue : public Queue {
     return begin && end && *end > *begin ? *end - *begin : 0;
   }
 
+  [[nodiscard]] void* handle() const noexcept override { return queue_; }
+
   void finish() override { check(api_.clFinish, queue_); }
 
  private:
@@ -302,6 +304,7 @@ class ClDevice : public Device {
   }
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
+  [[nodiscard]] NativeDevice native() const noexcept override { return {context_, device_}; }
 
   // OpenCL reports the size of the memory and of the largest buffer, but not how much is free.
   [[nodiscard]] std::uint64_t free_bytes() override {

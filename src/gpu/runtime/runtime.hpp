@@ -143,6 +143,9 @@ class Queue : public Interface {
   // Makes the device begin with the work soon. CUDA and HIP do so anyway.
   virtual void flush() {}
 
+  // The CUstream, hipStream_t or cl_command_queue, for code of others. The queue keeps it.
+  [[nodiscard]] virtual void* handle() const noexcept = 0;
+
   // Whether calls do not run but are recorded, to be run later, perhaps several times.
   [[nodiscard]] virtual bool is_captured() { return false; }
 
@@ -151,9 +154,19 @@ class Queue : public Interface {
   void try_finish() noexcept;
 };
 
+// What code of others needs to work on a device of ours; it belongs to the Device.
+struct NativeDevice {
+  void* context = nullptr;  // a CUcontext (the device's primary one) or cl_context; HIP has none
+  void* device = nullptr;   // a cl_device_id; CUDA and HIP have numbers
+};
+
 class Device : public Interface {
  public:
   [[nodiscard]] virtual const DeviceInfo& info() const noexcept = 0;
+  [[nodiscard]] virtual NativeDevice native() const noexcept = 0;
+  // Calls `work` while the device is the calling thread's current one, on which code for CUDA and
+  // HIP works.
+  virtual void while_current(const std::function<void()>& work) { work(); }
   // An estimate of how much memory allocate() can provide.
   [[nodiscard]] virtual std::uint64_t free_bytes() = 0;
 
