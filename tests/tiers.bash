@@ -29,7 +29,7 @@ later=$(names $later_folders \
   gpu.two_devices_ciphers gpu.two_devices_many gpu.unrolled mpi.mpich mpi.openmpi.faults mpi.openmpi.hosts \
   mpi.openmpi.large mpi.openmpi.threads docs.docs/benchmarking docs.docs/comparison docs.docs/how-to/data-tools \
   manual.lab python.data_tools python.object_stores python.types secrets.python \
-  secrets.ranks structure.programs.later structure.soundness)
+  secrets.ranks structure.programs.later structure.soundness supercop)
 
 # What only looks at the machine code of the GPU programs, and what this code is made from and looked at with.
 machine_code=$(names gpu.compiled gpu.machine_code ct.gpu.bitslice ct.gpu.tables ct.gpu.tensor)
