@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -158,7 +159,7 @@ void DeviceRivalCase::set_up() {
 
 int DeviceRivalCase::enqueue() {
   const auto pointer = [](const DeviceBuffer& buffer) {
-    return reinterpret_cast<void*>(buffer.memory);
+    return std::bit_cast<void*>(buffer.memory);
   };
   void* const out = pointer(arena_->out());
   const void* const in = job_.in_place ? out : pointer(arena_->in());

@@ -154,7 +154,7 @@ class MemoryPlanner {
     gpu::PoolOptions options;
     gpu::apply(program.tuning.meaning, options);
     options.variant.group_threads = program.group_threads;
-    const auto arena =
+    auto arena =
         std::make_shared<DeviceMemoryArena>(device, program.kernel, options.variant, bytes);
     each_job(axes_, bytes, 1, [&](const Job& job) {
       for (const std::string& place : axes_.key_expansions) {
