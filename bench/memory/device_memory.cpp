@@ -44,28 +44,63 @@ void DeviceMemoryArena::acquire() {
   out_ = device.allocate(all);
   in_ = std::move(in);
   fill_in();
+  enqueue_spoil_out();
+  enqueue_copy_in_to_out();  // work in place begins with a text, not with equal blocks
+  queue_->finish();
   ready_ = true;
 }
 
-void DeviceMemoryArena::fill_in() {
-  std::vector<std::uint8_t> chunk(std::min<std::uint64_t>(chunk_bytes, bytes_));
-  for (std::uint64_t at = 0; at < bytes_; at += chunk.size()) {
-    const std::size_t step = std::min<std::uint64_t>(chunk.size(), bytes_ - at);
-    pattern(at, chunk.data(), step);
-    queue_->upload(in_, at, chunk.data(), step);
-    queue_->finish();
+namespace {
+
+// Calls use(at, bytes, chunk) for pieces of a text, whose bytes `chunk` gets.
+template <class Use>
+void each_piece(std::uint64_t bytes, const Use& use) {
+  std::vector<std::uint8_t> chunk(std::min<std::uint64_t>(chunk_bytes, bytes));
+  for (std::uint64_t at = 0; at < bytes; at += chunk.size()) {
+    use(at, std::min<std::uint64_t>(chunk.size(), bytes - at), chunk.data());
   }
 }
 
+}  // namespace
+
+void DeviceMemoryArena::fill_in(std::uint64_t from) {
+  each_piece(bytes_, [&](std::uint64_t at, std::size_t size, std::uint8_t* chunk) {
+    pattern(from + at, chunk, size);
+    queue_->upload(in_, at, chunk, size);
+    queue_->finish();
+  });
+}
+
+bool DeviceMemoryArena::in_is_unchanged(std::uint64_t from) {
+  bool unchanged = true;
+  std::vector<std::uint8_t> expected(std::min<std::uint64_t>(chunk_bytes, bytes_));
+  each_piece(bytes_, [&](std::uint64_t at, std::size_t size, std::uint8_t* chunk) {
+    read(in(), at, chunk, size);
+    pattern(from + at, expected.data(), size);
+    unchanged = unchanged && std::equal(chunk, chunk + size, expected.begin());
+  });
+  return unchanged;
+}
+
+bool DeviceMemoryArena::rest_is_zero(std::optional<int> tags_of_key_bits) {
+  std::vector<std::uint8_t> rest(out_.bytes() - bytes_);
+  read(out(), bytes_, rest.data(), rest.size());
+  if (tags_of_key_bits) {
+    const auto tags =
+        rest.begin() + static_cast<std::ptrdiff_t>(tags_at(*tags_of_key_bits) - bytes_);
+    std::fill_n(tags, 16 * segments(bytes_), std::uint8_t{0});
+  }
+  return std::all_of(rest.begin(), rest.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
+void DeviceMemoryArena::enqueue_spoil_out() { queue_->clear(out_, 0, out_.bytes()); }
+
 void DeviceMemoryArena::spoil_out() {
-  queue_->clear(out_, 0, out_.bytes());
+  enqueue_spoil_out();
   queue_->finish();
 }
 
-void DeviceMemoryArena::copy_in_to_out() {
-  queue_->copy(out_, 0, in_, 0, bytes_);
-  queue_->finish();
-}
+void DeviceMemoryArena::enqueue_copy_in_to_out() { queue_->copy(out_, 0, in_, 0, bytes_); }
 
 void DeviceMemoryArena::copy_tags_to_in(int key_bits) {
   const std::size_t at = tags_at(key_bits);
@@ -194,7 +229,10 @@ void DeviceMemoryCase::call() {
 bool DeviceMemoryCase::verify() {
   arena_->fill_in();
   arena_->spoil_out();
-  if (job_.in_place) arena_->copy_in_to_out();
+  if (job_.in_place) {
+    arena_->enqueue_copy_in_to_out();
+    arena_->queue().finish();
+  }
   call();
   Buffer text(job_.bytes);
   arena_->read(arena_->out(), 0, text.data(), job_.bytes);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,11 +34,16 @@ class DeviceMemoryArena {
   [[nodiscard]] DeviceBuffer out() const { return {out_.handle(), 0, out_.bytes()}; }
   [[nodiscard]] std::size_t tags_at(int key_bits) const;
 
-  void fill_in();         // the text, with the pattern
-  void spoil_out();       // makes a call that writes nothing detectable
-  void copy_in_to_out();  // the text, for work in place
+  // Writes the text: the pattern, or the one that begins at this place in it.
+  void fill_in(std::uint64_t from = 0);
+  [[nodiscard]] bool in_is_unchanged(std::uint64_t from);  // since fill_in(from)
+  void spoil_out();  // makes a call that writes nothing detectable
+  void enqueue_spoil_out();
+  void enqueue_copy_in_to_out();  // the text, for work in place
   // Copies the tags for this key size from one buffer to the other.
   void copy_tags_to_in(int key_bits);
+  // Whether nothing but zeros is behind the text in the output, except the tags for this key size.
+  [[nodiscard]] bool rest_is_zero(std::optional<int> tags_of_key_bits);
   void read(const DeviceBuffer& buffer, std::size_t at, std::uint8_t* to, std::size_t bytes);
 
  private:
@@ -72,7 +78,7 @@ class DeviceMemoryCase : public Case {
                                               const DeviceBuffer& tags) const;
   void launch();
   void make_tags();
-  // Work in place is in the output: decryption of others needs the input as it is.
+  // Work in place is in the output: the rows of GCM decryption need the input unchanged.
   [[nodiscard]] DeviceBuffer in() const { return job_.in_place ? arena_->out() : arena_->in(); }
 
   Job job_;

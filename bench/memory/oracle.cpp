@@ -56,8 +56,8 @@ class GcmOracle {
         to_plain_(evp().context(with_direction(job, Direction::decrypt))),
         to_cipher_(evp().context(with_direction(job, Direction::encrypt))) {}
 
-  // The message of this index, whose input is `size` bytes of the pattern from `at`. Returns
-  // whether `out`, unless it is null, has its text there.
+  // The message of this index, whose input is `size` bytes of the pattern, from `at` of the job's
+  // text. Returns whether `out`, unless it is null, has its text there.
   bool compute(std::uint64_t index, std::uint64_t at, std::uint64_t size, const std::uint8_t* out) {
     const bool decrypts = job_.direction == Direction::decrypt;
     const auto nonce = segment_nonce(index);
@@ -70,13 +70,13 @@ class GcmOracle {
     const auto use = [&](std::uint64_t from, std::uint8_t* text, std::size_t step) {
       if (decrypts) evp().update(to_plain_.get(), text, text, step);
       const auto is_out = [&] {
-        return out == nullptr || std::memcmp(text, out + from, step) == 0;
+        return out == nullptr || std::memcmp(text, out + (from - job_.offset), step) == 0;
       };
       if (decrypts && !is_out()) return false;
       evp().update(to_cipher_.get(), text, text, step);
       return decrypts || is_out();
     };
-    if (!each_chunk(at, size, use)) return false;
+    if (!each_chunk(job_.offset + at, size, use)) return false;
     evp().get_tag(to_cipher_.get(), tag_.data());
     return true;
   }
@@ -123,13 +123,13 @@ bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag)
   if (job.mode == Mode::xts) return is_xts(job, out);
   if (job.mode == Mode::gcm) return is_gcm(job, out, tag);
   const EvpContext context = job.mode ? evp().context(job) : EvpContext();  // null for a copy
-  if (job.mode == Mode::cbc || job.mode == Mode::ctr) {
-    evp().restart(context.get(), material().iv.data());
-  }
-  return each_chunk(0, job.bytes, [&](std::uint64_t at, std::uint8_t* buffer, std::size_t step) {
+  if (job.mode == Mode::cbc) evp().restart(context.get(), cbc_chain(job).data());
+  if (job.mode == Mode::ctr) evp().restart(context.get(), ctr_block(job.offset / 16).data());
+  const auto use = [&](std::uint64_t at, std::uint8_t* buffer, std::size_t step) {
     if (context) evp().update(context.get(), buffer, buffer, step);
-    return std::memcmp(buffer, out + at, step) == 0;
-  });
+    return std::memcmp(buffer, out + (at - job.offset), step) == 0;
+  };
+  return each_chunk(job.offset, job.bytes, use);
 }
 
 bool is_answer_in_segments(const Job& job, const std::uint8_t* out, const std::uint8_t* tags) {

@@ -291,10 +291,10 @@ std::pair<std::string, std::vector<Column>> split_columns(const std::vector<cons
 std::string ratio_to(const std::string& rival, const Result& result, const Outcome& outcome) {
   const auto other =
       std::find_if(outcome.results.begin(), outcome.results.end(), [&](const Result& candidate) {
-        return candidate.row.rival == rival && rate(candidate) > 0 &&
+        return candidate.row.rival == rival && rate(candidate) > 0 && candidate.verified &&
                comparable(result.row, candidate.row);
       });
-  if (other == outcome.results.end() || result.row.rival == rival) return "";
+  if (other == outcome.results.end() || result.row.rival == rival || !result.verified) return "";
   if (rate(result) <= 0 || is_noisy(result) || is_noisy(*other)) return "-";
   return ratio_text(rate(result) / rate(*other));
 }
@@ -359,7 +359,8 @@ std::string legend(const std::vector<const Result*>& rows, const std::vector<std
   for (const Result* r : rows) {
     if (r->verified) continue;
     if (!is_wrong(*r)) {
-      out += fmt::format("not verified: {} {}: {}\n", r->row.who(), size_text(r->row.bytes),
+      out += fmt::format("not verified: {} {} {} {}: {}\n", r->row.who(), size_text(r->row.bytes),
+                         to_string(r->row.mode.value()), to_string(r->row.direction.value()),
                          r->unverifiable);
       continue;
     }

@@ -3,10 +3,13 @@
 // its work.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "bench/harness/case.hpp"
 #include "bench/memory/device_memory.hpp"
@@ -56,16 +59,25 @@ class DeviceRivalCase : public Case {
 
  private:
   void open();
-  [[nodiscard]] int enqueue();
+  // The work on a job, which is job_ but for its place in the pattern.
+  [[nodiscard]] int enqueue(const Job& job, const std::array<std::uint8_t, 16>& counter);
+  void call_checked(const Job& job, const std::array<std::uint8_t, 16>& counter);
+  [[nodiscard]] std::array<std::uint8_t, 16> next_counter();
+  void check_stream();
   // Calls a function of the library with the device current on this thread.
   template <class Work>
   int call_library(Work work);
-  [[nodiscard]] bool is_key_stream(std::uint8_t* text) const;
+  [[nodiscard]] bool is_key_stream(const Job& job, std::uint8_t* text) const;
 
   Job job_;
   std::shared_ptr<const DeviceRival> rival_;
   std::shared_ptr<DeviceMemoryArena> arena_;
   std::vector<std::uint8_t> nonces_;  // GCM: of the segments
+  // What the library may keep until it closes.
+  std::string runtime_;
+  rival_device given_{};
+  std::array<std::uint8_t, 16> counter_{};
+  std::uint64_t calls_ = 0;
   void* state_ = nullptr;
   bool is_open_ = false;
 };

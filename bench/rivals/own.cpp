@@ -109,9 +109,8 @@ MemoryRival open_own(const std::string& text) {
   const bool on_cpu = functions.ecb != nullptr;
   if (!on_cpu && on_gpus == nullptr) {
     file.refuse(
-        "it has no function rival_ecb (for the CPU) or rival_device_open (for GPUs) itself: "
-        "declare "
-        "them extern \"C\" in C++, and build with -shared");
+        "it defines neither rival_ecb (CPU) nor rival_device_open (GPUs): declare them extern "
+        "\"C\" in C++, and build with -shared");
   }
   const auto make = [name, functions](const Job& job) {
     if (job.mode != Mode::ecb) throw Skip("its library has rival_ecb only: use --mode ecb");

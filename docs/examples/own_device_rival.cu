@@ -1,6 +1,6 @@
 // AES-128 in CUDA as a rival of `paraes bench`: CTR with one block a thread, byte by byte, and the
 // S-box in constant memory, as in paraes's kernel `reference`. In place of its kernel, call yours.
-//   nvcc -O3 -shared -Xcompiler -fPIC -Ibench/rivals docs/examples/own_device_rival.cu -o mine.so
+//   nvcc -O3 -arch=native -shared -Xcompiler -fPIC -Ibench/rivals -o mine.so FILE
 //   paraes bench --device cuda:0 --rival mine=./mine.so --mode ctr --size 1MiB,256MiB
 #include <cuda_runtime.h>
 

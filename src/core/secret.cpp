@@ -50,8 +50,8 @@ void wipe_vector_registers() noexcept {
       "vpxorq %%zmm30, %%zmm30, %%zmm30\nvpxorq %%zmm31, %%zmm31, %%zmm31" ::
           :
 #ifdef __AVX512F__
-      // Elsewhere the compiler does not know these. With -march=native it may keep values in
-      // them, also in the callers.
+      // Without AVX-512 the compiler rejects these names. With it (-march=native), it may keep
+      // values in these registers, also across a call of this function.
       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",
       "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31"
 #endif

@@ -101,10 +101,55 @@ class OnOpenCl(DeviceRival):
         self.assertIn("rival_device_open returned 104", skipped["ctr", 256])
 
     def test_calls_that_refuse_are_skipped_with_what_they_return(self):
-        library = self.opencl("-DREFUSES=77")
+        library = self.opencl("-DREFUSES=77", "-DAFTER=0")
         done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ctr")
         self.assertEqual(self.rows(report), [])
         self.assertIn("its rival_device_ctr returned 77", done.stderr)
+
+    def test_calls_that_refuse_later_are_wrong(self):
+        library = self.opencl("-DREFUSES=78", "-DAFTER=1")
+        done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ctr",
+                                   "--direction", "encrypt")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual([row["verified"] for row in self.rows(report)], [False])
+        self.assertIn("rival_device_ctr of mine returned 78", done.stderr)
+        # What is wrong is compared with nothing.
+        self.assertNotRegex(done.stderr, r"reference +[0-9.]+ +[0-9.!]+ +[0-9.]+\n")
+
+    def test_work_that_is_on_another_queue_is_found(self):
+        # Every call computes the right bytes, but some calls too late.
+        library = self.opencl("-DLATE", "-pthread")
+        done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ctr",
+                                   "--direction", "encrypt")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual([row["verified"] for row in self.rows(report)], [False])
+
+    def test_output_that_is_kept_from_an_earlier_call_is_found(self):
+        for mode in ("ecb", "ctr", "gcm"):
+            with self.subTest(mode=mode):
+                library = self.opencl("-DKEEPS")
+                done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", mode,
+                                           "--direction", "encrypt")
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual([row["verified"] for row in self.rows(report)], [False])
+
+    def test_writing_elsewhere_is_found(self):
+        for place in ("0", "69999", "BEHIND"):
+            with self.subTest(place=place):
+                library = self.opencl(f"-DSPOILS={place}")
+                done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ctr",
+                                           "--direction", "encrypt")
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual([row["verified"] for row in self.rows(report)], [False])
+                self.assertIn("mine writes to its input, or behind its output", done.stderr)
+
+    def test_work_in_place_begins_with_the_text(self):
+        # Equal blocks would make tables faster: there is the pattern, or what a call made of it.
+        library = self.opencl("-DDIFFERENT_BLOCKS")
+        done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ecb",
+                                   "--in-place", "yes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([row["verified"] for row in self.rows(report)], [True] * 2, done.stderr)
 
     def test_wrong_bytes_are_found_wherever_they_are(self):
         # In the text, in its last byte, and in a tag.
@@ -166,7 +211,7 @@ class Libraries(DeviceRival):
                      " { return 0; }\n")
         says = 'const char *rival_device_traffic(void) {{ return {}; }}\n'
         for text, said in (
-            (start, "rival_ecb (for the CPU) or rival_device_open (for GPUs)"),
+            (start, "it defines neither rival_ecb (CPU) nor rival_device_open (GPUs)"),
             (opened, "for GPUs it needs"),
             (closed, "for GPUs it needs"),
             (ctr + says.format('"reads"'), "rival_device_traffic returns neither"),
@@ -218,6 +263,16 @@ class OnCuda(DeviceRival):
         self.assertEqual({(row["mode"], row["key_bits"], row["verified"]) for row in mine},
                          {("ctr", 128, True)}, done.stderr)
         self.assertIn("rival_device_open returned 1 for this device and 256-bit keys", done.stderr)
+
+    def test_work_that_the_stream_does_not_know_of_is_found(self):
+        library = self.build(EXAMPLE, "-x", "c++", "-std=c++17", "-Wall",
+                             f"-I{SOURCE / 'tests/bench/stand_in'}")
+        self.variables["PARAES_FAKE_CUDA"] = "others:20"  # work of the device, in milliseconds
+        done, report = self.report("--device", "cuda:0", "--kernel", "ttable", "--mode", "ctr",
+                                   "--direction", "encrypt", "--rival", f"mine={library}",
+                                   size="4096")
+        self.assertEqual([row["verified"] for row in self.rows(report)], [False], done.stderr)
+        self.assertIn("mine does not use the stream that it was given", done.stderr)
 
     @unittest.skipIf(NVCC is None, "CUDA's compiler nvcc is not installed")
     def test_example_is_accepted_by_the_compiler_of_cuda(self):

@@ -135,7 +135,7 @@ class OwnRival(cases.FolderCase):
             (["--rival", f"mine={self.folder / 'missing.so'}"], "missing.so"),
             (["--rival", f"mine={self.folder}"], "no regular file"),
             (["--rival", f"mine={text}"], "text.so: "),
-            (["--rival", f"mine={empty}"], "it has no function rival_ecb (for the CPU)"),
+            (["--rival", f"mine={empty}"], "it defines neither rival_ecb (CPU)"),
             (["--rival", f"mine={library}", "--scope", "file"], "--rival goes with --scope memory"),
             (["--rival", f"mine={library}", "--mode", "ctr"], "--rival: mine goes with --mode ecb"),
         ):

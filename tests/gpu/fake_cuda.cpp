@@ -17,6 +17,7 @@
 //                      are programs of real compilers
 //   rate:N             a virtual clock runs: a device copies N bytes in a nanosecond in each way,
 //                      and its kernels work on as many bytes of text, all three at the same time
+//   others:N           somebody else's work keeps each device busy: waiting for it takes N ms
 //   threads:N          with `rate`: nobody's wait ends before so many threads have enqueued work
 // A call that works on a device fails unless the device is current on the calling thread and the
 // objects belong to it.
@@ -36,6 +37,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -827,6 +829,14 @@ PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
   PARAES_ENTER_STREAM();
   return 0;
 }
+
+#ifndef PARAES_FAKE_BARE
+PARAES_FAKE(cuCtxSynchronize, hipDeviceSynchronize) {
+  PARAES_ENTER_DEVICE();
+  std::this_thread::sleep_for(std::chrono::milliseconds(directive("others", 0)));
+  return 0;
+}
+#endif
 
 PARAES_FAKE(cuStreamWaitEvent, hipStreamWaitEvent, void* stream, void* event, unsigned flags) {
   PARAES_ENTER_STREAM();

@@ -69,6 +69,7 @@ using Event = void*;
        int(Stream*, unsigned))                                                                     \
   BOTH(X, required, destroy_stream, cuStreamDestroy_v2, hipStreamDestroy, int(Stream))             \
   BOTH(X, required, finish_stream, cuStreamSynchronize, hipStreamSynchronize, int(Stream))         \
+  BOTH(X, optional, finish_device, cuCtxSynchronize, hipDeviceSynchronize, int())                  \
   CUDA(X, optional, stream_context, cuStreamGetCtx, int(Stream, Context*))                         \
   BOTH(X, required, stream_wait, cuStreamWaitEvent, hipStreamWaitEvent,                            \
        int(Stream, Event, unsigned))                                                               \

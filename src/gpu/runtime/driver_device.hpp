@@ -20,6 +20,7 @@ class DriverDevice : public Device {
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
   [[nodiscard]] NativeDevice native() const noexcept override { return {context_, nullptr}; }
   void while_current(const std::function<void()>& work) override;
+  void finish_all() override;
   [[nodiscard]] std::uint64_t free_bytes() override;
   [[nodiscard]] Memory allocate(std::size_t bytes) override;
   [[nodiscard]] bool reads_pinned_memory() const noexcept override {
@@ -96,6 +97,12 @@ class Current : NonCopyable {
   int device_before_ = 0;
   bool changed_ = false;
 };
+
+inline void DriverDevice::finish_all() {
+  if (!api().finish_device) return;
+  const Current current(*this);
+  check(api().finish_device);
+}
 
 inline void DriverDevice::while_current(const std::function<void()>& work) {
   const Current current(*this);

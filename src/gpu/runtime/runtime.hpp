@@ -167,6 +167,8 @@ class Device : public Interface {
   // Calls `work` while the device is the calling thread's current one, on which code for CUDA and
   // HIP works.
   virtual void while_current(const std::function<void()>& work) { work(); }
+  // Waits for all work on the device, also that of others in this process. OpenCL cannot.
+  virtual void finish_all() {}
   // An estimate of how much memory allocate() can provide.
   [[nodiscard]] virtual std::uint64_t free_bytes() = 0;
 
