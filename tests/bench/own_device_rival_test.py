@@ -137,8 +137,8 @@ class OnOpenCl(DeviceRival):
         for place in ("0", "69999", "BEHIND"):
             with self.subTest(place=place):
                 library = self.opencl(f"-DSPOILS={place}")
-                done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ctr",
-                                           "--direction", "encrypt")
+                done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode",
+                                           "ctr", "--direction", "encrypt")
                 self.assertEqual(done.returncode, 1)
                 self.assertEqual([row["verified"] for row in self.rows(report)], [False])
                 self.assertIn("mine writes to its input, or behind its output", done.stderr)

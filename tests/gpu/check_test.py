@@ -50,8 +50,13 @@ FAKE = """\
     elif words[0] == "lab" and "lab" in fake:
         if words[1:] != ["reproduce", "--help"]:
             folder = pathlib.Path(words[words.index("-o") + 1])
-            folder.mkdir()
+            parts = folder / "parts"
+            parts.mkdir(parents=True, exist_ok=True)
+            (parts / str(len(list(parts.iterdir())))).touch()
             (folder / "report.html").touch()
+            if "unfinished" in fake:
+                print("paraes-lab: the time is over; 9 processes are left", file=sys.stderr)
+                sys.exit(3)
     elif words != ["lab", "--help"]:
         sys.exit(1)
 """
@@ -241,6 +246,36 @@ class WithStandIns(Folder):
         self.assertEqual(self.outcomes(), {"weights": True})
         (self.packed / "weights.py").write_text("raise SystemExit('a tensor is wrong')")
         self.assertIn("a tensor is wrong", self.check("weights", status=1))
+
+    def test_papers_by_themselves_are_measured_in_parts(self):
+        output = self.check("papers", FAKE="lab unfinished")
+        self.assertEqual(self.outcomes(), {"papers": True})
+        self.assertIn("the time is over; 9 processes are left", output)
+        step = self.summary()["steps"]["papers"]
+        self.assertIn("unfinished: the next part is `papers --sizes 16MiB --continue", step["reason"])
+        self.assertEqual(step["limit"], 240)
+        commands = self.commands.read_text()
+        self.assertIn("lab reproduce all --max-size 16MiB --processes 6 --samples 1 --limit 240s "
+                      "--device cuda:0", commands)
+        # The next part goes on from the first, with other results, as on another machine.
+        first = self.results / "folders.tar"
+        other = self.scratch / "other"
+        self.check("papers", "--sizes", "all", "--continue", str(first), OUT=str(other), FAKE="lab")
+        with tarfile.open(other / "folders.tar") as folders:
+            self.assertLessEqual({"papers/parts/0", "papers/parts/1"}, set(folders.getnames()))
+        self.assertNotIn("--max-size", self.commands.read_text().splitlines()[-1])
+        summary = json.loads((other / "summary.json").read_text())
+        self.assertIsNone(summary["steps"]["papers"]["reason"])
+        # And so does one with the same results.
+        self.check("papers", FAKE="lab")
+        self.assertLessEqual({"papers/parts/0", "papers/parts/1"}, set(self.folders()))
+        self.assertIn("--continue none.tar: ", self.check("papers", "--continue", "none.tar", FAKE="lab"))
+        self.assertIn("is for the step papers", self.check("--continue", "none.tar", status=2))
+
+    def test_papers_beside_other_steps_are_brief(self):
+        self.check("devices", "papers", FAKE="lab")
+        self.assertIn("lab reproduce all --quick --device cuda:0", self.commands.read_text())
+        self.assertEqual(self.summary()["steps"]["papers"]["limit"], 90)
 
     def test_each_kernel_runs_through_opencl_by_itself_and_launches_are_traced(self):
         output = self.check("opencl", status=1, FAKE="opencl crash")

@@ -11,18 +11,22 @@
 The GPU with copies is faster from 11000 bytes: 1000 + 10 n = 100000 + n.
 
 FAKE_LOG names a file that gets a line for every bench, FAKE_FAIL fails benches whose arguments
-contain it, FAKE_NO_GPU removes the GPU, and FAKE_MPI is the version that the launcher prints.
+contain it, with any one of their sizes, FAKE_NO_GPU removes the GPU, and FAKE_MPI is the version
+that the launcher prints. FAKE_SLEEP is how many seconds a bench sleeps, FAKE_HOST the host's name,
+and FAKE_DRIVER the version of the GPU's driver.
 FAKE_RANKS carries the number of ranks from the launcher to the program.
 """
 
 import json
 import os
 import sys
+import time
 
 PHASES = ("read", "key_expansion", "host_to_device", "kernel", "device_to_host", "write",
           "scatter", "gather")
 GPU = {"id": "cuda:0", "name": "Formula GPU", "memory": 1 << 33, "driver": "1", "compiler": "1",
        "target": "sm_0"}
+GPU["driver"] = os.environ.get("FAKE_DRIVER", GPU["driver"])
 
 
 def serial_ns(kernel: str, size: int, direction: str, bits: int) -> float:
@@ -45,7 +49,8 @@ def rows(flags: dict, ranks: int) -> list:
 
     found = [
         one(flags["--scope"], device, kernel, int(bits), direction, threads, executor, ranks,
-            int(flags["--size"]), place)
+            size, place)
+        for size in map(int, values("--size"))
         for device in values("--device")
         for kernel in values("--kernel")
         for bits in values("--key-bits")
@@ -139,13 +144,17 @@ def main(arguments: list) -> int:
     if os.environ.get("FAKE_LOG"):
         with open(os.environ["FAKE_LOG"], "a") as log:
             log.write(f"{os.environ.get('FAKE_RANKS', '1')} {line}\n")
-    if os.environ.get("FAKE_FAIL") and os.environ["FAKE_FAIL"] in line:
+    time.sleep(float(os.environ.get("FAKE_SLEEP", "0")))
+    alone = [line.replace(flags["--size"], size) for size in flags["--size"].split(",")]
+    if os.environ.get("FAKE_FAIL") and any(os.environ["FAKE_FAIL"] in each for each in alone):
         print("paraes: it broke", file=sys.stderr)
         return 1
     report = {
         "schema": 1,
         "seed": 7,
-        "context": {"cpu": "Formula 1", "threads": 4, "gpus": [GPU]},
+        "context": {"cpu": "Formula 1", "threads": 4, "gpus": [GPU],
+                    "host": os.environ.get("FAKE_HOST", "formulas"),
+                    "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())},
         "results": rows(flags, int(os.environ.get("FAKE_RANKS", "1"))),
         "skipped": [],
     }

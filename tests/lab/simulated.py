@@ -79,10 +79,13 @@ def found(whole, paper: str) -> dict[str, dict[str, str]]:
     table = tables(whole)[f"{paper}-agreement"]
     names = [claim["id"] for claim in load_paper(paper).raw["claims"]]
     titles = ("about", "paper", "here", "verdict", "rule")
-    return {
+    lines = {
         name: dict(zip(titles, row, strict=True))
         for name, row in zip(names, table.rows, strict=True)
     }
+    for line in lines.values():
+        line["verdict"], _, line["direction"] = line["verdict"].partition(": ")
+    return lines
 
 
 def verdicts(whole, paper: str) -> dict[str, str]:

@@ -58,7 +58,7 @@ def row(**changes: Any) -> dict[str, Any]:
     base: dict[str, Any] = fake_paraes.one(
         "memory", "cpu", "reference", 128, "encrypt", 1, None, 1, 1 << 20, "host"
     )
-    base |= dict.fromkeys(("keys", "group_threads", "gpu_tuning"))
+    base |= dict.fromkeys(("keys", "group_threads", "gpu_tuning", "traffic", "verified_reason"))
     base |= {"samples_ns": samples, "timeline_ns": timeline, "energy_reason": "no counter"}
     unknown = set(changes) - set(base)
     assert not unknown, unknown

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic import CONTEXT, loaded, report, row, written
+from synthetic import CONTEXT, loaded, report, row, table, written
 
 from paraes.lab import bench, units
 from paraes.lab.errors import LabError
@@ -83,6 +83,25 @@ def test_the_rival_openssl_evp_is_named_with_the_version_of_openssl():
     assert read.rows[0].label() == "(OpenSSL 3.0.19) · 1 thread"
     merged = bench.merge([loaded(*rows), read])  # each report has its own version
     assert [r.name for r in merged.rows] == ["(openssl-evp)", *names[1:], *names]
+
+
+def test_a_rival_that_generates_only_is_named_so_and_nobody_can_tell_whether_it_is_right():
+    reason = "it generates only, and stores nothing"
+    rival = {"rival": "mine", "kernel": None, "device": "cuda:0", "threads": 0, "mode": "ctr"}
+    generates = {**rival, "traffic": "generates only"}
+    rep = loaded(
+        row(**generates, verified=None, verified_reason=reason),
+        row(**generates, bytes=2 << 20, verified=True),
+        row(**rival, traffic="reads and writes"),
+    )
+    assert [r.name for r in rep.rows] == ["(mine, generates only)"] * 2 + ["(mine)"]
+    assert [r.verified for r in rep.rows] == [False, True, True]
+    assert len({r.axes("bytes") for r in rep.rows}) == 2
+    shown = [cells[-1] for cells in table(rep, "rows").texts()]
+    assert sorted(shown) == sorted([f"no: {reason}", "yes", "yes"])
+    # Without a reason it has to be known.
+    with pytest.raises(LabError, match="verified: expected true or false, found null"):
+        loaded(row(**generates, verified=None))
 
 
 def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):

@@ -123,6 +123,15 @@ for key, cpu, gpu in (("ci", "reference", "reference-shared"), ("aim", "ttable",
         ("pousa-2014", f"decryption-{key}-openmp", slower(1.2, kernel=cpu, threads=8, **BACK)),
         ("pousa-2014", f"decryption-{key}-gpu", slower(0.8, kernel=gpu, **BACK)),
     ]
+# Claims with limits on both sides that the changes bring above the upper one.
+ABOVE = {
+    "luken-2009": {"key-192", "key-256"},
+    "pousa-2011": {"mpi-linear-size", "openmp-like-mpi"}
+    | {"decryption-serial", "decryption-openmp"},
+    "pousa-2014": {"reduction-gpu", "decryption-ci-serial", "decryption-ci-openmp"}
+    | {"decryption-aim-serial", "decryption-aim-openmp"},
+    "soares": {f"karp-flatt-{threads}" for threads in (2, 4, 8, 16)},
+}
 # Soares' own times contradict it, see below.
 CONTRADICTED = {("soares", "proportional")}
 PAPERS = ["moreira-2026", "tybusch-2014", "luken-2009"]
@@ -150,6 +159,74 @@ def test_every_claim_agrees_with_the_papers_own_times(paper):
 def test_claim_differs_on_a_machine_with_other_times(paper, claim, change):
     line = found(world(paper, change), paper)[claim]
     assert line["verdict"] == "differs", line
+    data = next(c for c in load_paper(paper).raw["claims"] if c["id"] == claim)
+    above = data["rule"]["is"] == "below" or claim in ABOVE.get(paper, ())
+    assert line["direction"] == ("higher" if above else "lower"), line
+    assert line["here"].endswith(f"; {data['means'][line['direction']]}"), line
+
+
+@pytest.mark.parametrize("paper", AGREEING)
+def test_a_claim_says_what_each_direction_means_that_its_rule_can_be_broken_in(paper):
+    directions = {"above": {"lower"}, "below": {"higher"}}
+    for claim in load_paper(paper).raw["claims"]:
+        possible = directions.get(claim["rule"]["is"], {"lower", "higher"})
+        assert claim["means"].keys() == possible, claim["id"]
+        assert all(text.strip() for text in claim["means"].values())
+
+
+@pytest.mark.parametrize(
+    ("factors", "direction", "meaning"),
+    [
+        ((2, 2), "lower", "slower than at the largest size"),
+        ((0.5, 0.5), "higher", "faster than at the largest size"),
+        ((2, 0.5), "lower and higher", None),
+    ],
+)
+def test_cases_that_differ_on_both_sides_have_both_directions_and_no_meaning(
+    factors, direction, meaning
+):
+    small, large = (
+        slower(factor, device="cpu", bytes=size)
+        for factor, size in zip(factors, (KIB, 100 * KIB), strict=True)
+    )
+    line = found(simulate("moreira-2026", small, large), "moreira-2026")["cpu-rate"]
+    assert (line["verdict"], line["direction"]) == ("differs", direction)
+    assert line["here"].endswith("at the largest size") == (meaning is not None)
+    assert meaning is None or line["here"].endswith(f"; {meaning}")
+
+
+@pytest.mark.parametrize(
+    ("factor", "direction"), [(1e6, "higher"), (1e-6, "lower")], ids=["slower", "faster"]
+)
+def test_without_a_crossover_the_gpu_is_slower_or_faster_at_every_size(factor, direction):
+    line = found(simulate("moreira-2026", slower(factor, **ON_GPU)), "moreira-2026")
+    crossover = line["crossover-encrypt"]
+    assert (crossover["verdict"], crossover["direction"]) == ("differs", direction)
+    assert "none in the range" in crossover["here"]
+
+
+def test_a_gpu_that_is_faster_in_the_middle_only_has_no_direction():
+    slow = (slower(1e12, **ON_GPU, bytes=size) for size in (KIB, 1 << 30))
+    line = found(simulate("moreira-2026", *slow, slower(1e-6, **ON_GPU)), "moreira-2026")
+    crossover = line["crossover-encrypt"]
+    assert (crossover["verdict"], crossover["direction"]) == ("differs", "")
+    assert crossover["here"].endswith("faster in the middle only")
+
+
+def test_only_a_claim_that_differs_has_a_direction():
+    lines = found(simulate("pousa-2014", gpu=None, cores=2), "pousa-2014")
+    assert {line["verdict"] for line in lines.values()} >= {"agrees", "differs"}
+    for line in lines.values():
+        assert bool(line["direction"]) == (line["verdict"] == "differs"), line
+    # Here some cases are below the limit, and the claim agrees all the same.
+    few = slower(0.9, **ON_GPU, key_expansion="device", key_bits=256)
+    agreeing = found(simulate("luken-2009", few), "luken-2009")["expansion"]
+    assert (agreeing["verdict"], agreeing["direction"]) == ("agrees", "")
+    # Here the number is below the limit, on a machine that cannot show the claim.
+    fast = slower(0.5, threads=16)
+    lacking = found(world("soares", fast, cores=2), "soares")["rises"]
+    assert "measured: 0." in lacking["here"]
+    assert (lacking["verdict"], lacking["direction"]) == ("not testable here", "")
 
 
 @pytest.mark.parametrize("paper", AGREEING)
@@ -435,3 +512,36 @@ def test_soares_claims_on_8_and_16_threads_are_not_testable_on_2_or_16_cpus():
 def test_soares_speedups_are_drawn_for_all_threads_of_its_table():
     lines = {row[0]: row[1] for row in tables(world("soares"))["soares-speedup"].rows}
     assert lines == {1: "1", 2: "1.909", 4: "3.151", 8: "4.39", 16: "3.865"}
+
+
+def test_a_claim_whose_sizes_were_left_out_says_which_command_decides_it():
+    small = simulate("moreira-2026", max_size=MIB, processes=6)
+    lines = found(small, "moreira-2026")
+    command = "paraes-lab reproduce moreira-2026 -o DIR --max-size 1GiB --processes 6"
+    assert lines["gpu-rate"]["verdict"] == "not measured"
+    assert lines["gpu-rate"]["here"].endswith(f"; to decide it: {command}")
+    # All that is needed is measured.
+    assert "to decide it" not in lines["crossover-encrypt"]["here"]
+    # That command decides it.
+    large = simulate("moreira-2026", max_size=1024 * MIB, processes=6)
+    assert verdicts(large, "moreira-2026")["gpu-rate"] in ("agrees", "differs")
+
+
+def test_a_claim_on_every_size_says_how_to_measure_those_that_were_left_out():
+    small = simulate("pousa-2011", max_size=MIB, processes=8, cores=8, ranks=[2, 4])
+    lines = found(small, "pousa-2011")
+    here = lines["decryption-gpu"]["here"]
+    assert lines["decryption-gpu"]["verdict"] == "undecided"
+    command = "paraes-lab reproduce pousa-2011 -o DIR --max-size 15MiB --ranks 2,4"
+    assert here.endswith(f"; to measure the other sizes: {command}")
+    # Of one process each, more sizes decide nothing without more processes.
+    quick = simulate("pousa-2011", max_size=MIB, processes=1, ranks=[2, 4])
+    assert f": {command}" in found(quick, "pousa-2011")["copies-share"]["here"].replace("255", "15")
+
+
+def test_no_command_decides_a_claim_that_lacks_something_else():
+    absent = simulate("pousa-2011", max_size=MIB, fails=lambda run: run.ranks > 1)
+    here = found(absent, "pousa-2011")["gpu-total-mpi-8"]["here"]
+    assert "paraes-lab reproduce" not in here
+    no_gpu = simulate("moreira-2026", gpu=None, max_size=MIB)
+    assert "paraes-lab" not in found(no_gpu, "moreira-2026")["gpu-rate"]["here"]

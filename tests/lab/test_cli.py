@@ -170,7 +170,7 @@ def test_reproduce_says_how_long_it_takes_before_it_begins(fake, tmp_path, lab):
     status, _, err = lab(*arguments)
     assert status == 0
     lines = err.splitlines()
-    said = r"paraes-lab: 3 processes of the bench, about \d+ s; then the report"
+    said = r"paraes-lab: 1 process of the bench, about \d+ s; then the report"
     assert re.fullmatch(said, lines[0]), lines[0]
     assert lines[1].startswith("  0 %")
     # All processes are kept: nothing is left to estimate.
@@ -188,7 +188,7 @@ def test_figures_of_a_report_have_the_width_that_was_asked_for(tmp_path, good, l
 def test_report_of_a_reproduction_is_the_same_page(fake, tmp_path, lab):
     status, out, err = lab("reproduce", "soares", "--quick", "-o", tmp_path / "out")
     assert status == 0, err
-    assert "0.1955" in out and "Of 7 claims, " in out and "Claims of the papers" in out
+    assert "0.1955" in out and "Of 7 claims, " in out and "Verdicts by paper" in out
     first = (tmp_path / "out" / "report.html").read_text()
     assert lab("report", tmp_path / "out" / "results.json", "-o", tmp_path / "again.html")[0] == 0
     assert (tmp_path / "again.html").read_text() == first

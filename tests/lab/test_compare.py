@@ -79,7 +79,7 @@ def test_a_difference_below_the_least_effect_is_not_called_faster():
     assert compare.comparison(a, b, least_effect=0.005).lines[0].verdict == "faster"
 
 
-@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("count", [2, 3, 5])
 def test_fewer_than_6_processes_decide_nothing(count):
     (line,) = compare.comparison(*pair(1000.0, 500.0, count)).lines
     assert line.verdict == "undecided" and line.ratio.interval is None
@@ -132,6 +132,79 @@ def test_two_programs_in_one_file_are_refused():
     two = bench.merge([a, bench.from_object(runs([row()], git="1234567"), "x")])
     with pytest.raises(LabError, match="a has several programs on"):
         compare.comparison(two, b)
+
+
+def processes(rng, ns, count=31, spread=0.01, rows=1, **context):
+    """Return a file of one process with `count` samples a row, which drift as a clock does."""
+    drift = np.cumsum(rng.normal(0, spread / 5, count))
+    listed = [
+        row(samples_ns=list(ns * np.exp(drift + rng.normal(0, spread, count))), bytes=1024 * i)
+        for i in range(1, rows + 1)
+    ]
+    return bench.from_object(report(*listed, **context), "x.json")
+
+
+@pytest.mark.parametrize(
+    ("of_b", "word"),
+    [(2000.0, "slower"), (500.0, "faster"), (1000.0, "undecided"), (1150.0, "undecided")],
+)
+def test_one_process_each_decides_only_large_differences(of_b, word):
+    rng = np.random.default_rng(3)
+    found = compare.comparison(processes(rng, 1000.0, rows=4), processes(rng, of_b, rows=4))
+    assert [line.verdict for line in found.lines] == [word] * 4
+    assert all(line.one_process and line.reason is None for line in found.lines)
+    ratio = found.lines[0].ratio
+    # What processes of one program differ by is in the interval.
+    assert ratio.interval.low < ratio.value / 1.25 and ratio.value * 1.25 < ratio.interval.high
+
+
+def test_verdicts_from_one_process_are_marked_as_weaker():
+    rng = np.random.default_rng(3)
+    document = compare.document(compare.comparison(processes(rng, 1000.0), processes(rng, 2000.0)))
+    (table,) = document.tables()
+    assert table.rows[0][-1] == "slower, from one process"
+    assert "weaker: differences from process to process are not in it" in table.notes[1]
+    assert "1 row with one process each: such verdicts are weaker." in (
+        document.sections[0].blocks[0].text
+    )
+
+
+def test_verdicts_from_8_processes_are_not_marked():
+    (table,) = compare.document(compare.comparison(*pair(1000.0, 2000.0))).tables()
+    assert table.rows[0][-1] == "slower" and not any("weaker" in note for note in table.notes)
+
+
+def test_17_samples_of_one_process_decide_nothing_and_18_do():
+    rng = np.random.default_rng(3)
+    for count, word in ((17, "undecided"), (18, "slower")):
+        a, b = processes(rng, 1000.0, count), processes(rng, 2000.0, count)
+        (line,) = compare.comparison(a, b).lines
+        assert line.verdict == word
+        assert (line.reason is not None) == (word == "undecided")
+        if line.reason:
+            assert "one process with 17 samples, and a verdict from samples needs 18" in line.reason
+
+
+def test_samples_too_few_for_all_rows_say_how_many_are_needed():
+    rng = np.random.default_rng(3)
+    found = compare.comparison(
+        processes(rng, 1000.0, 18, rows=40), processes(rng, 2000.0, 18, rows=40)
+    )
+    assert {line.verdict for line in found.lines} == {"undecided"}
+    assert "too few for 40 rows at once: 21 samples of each" in found.lines[0].reason
+
+
+def test_a_slow_drift_within_a_process_widens_the_interval():
+    # The same 31 times: in order they are a drift, and neighbours are alike; mixed they are noise.
+    times = list(1000.0 * np.exp(np.linspace(0, 1, 31)))
+    mixed = [times[(7 * i) % 31] for i in range(31)]
+
+    def width(samples):
+        a, b = (bench.from_object(report(row(samples_ns=samples)), name) for name in "ab")
+        (line,) = compare.comparison(a, b).lines
+        return line.ratio.interval.high / line.ratio.interval.low
+
+    assert width(times) > 1.25 * width(mixed)
 
 
 def machine(name, ns):
@@ -205,6 +278,24 @@ def test_the_stored_measurement_of_a_program_with_itself_holds():
     assert compare.comparison(a, b).count("slower") == len(found.lines)
 
 
+def one_process(of, chosen):
+    """Return the report of one process that took the samples of the `chosen` processes."""
+    listed = []
+    for one in compare.group(of).rows:
+        taken = np.concatenate([list(one.samples_of.values())[i] for i in chosen])
+        listed.append(replace(one, samples_ns=taken, samples_of={one.process: taken}))
+    return replace(of, contexts=of.contexts[:1], sources=of.sources[:1], rows=listed)
+
+
+@pytest.mark.parametrize("chosen", [[0], list(range(8))], ids=["3 samples", "24 samples"])
+def test_one_process_of_a_program_and_one_of_the_same_are_not_called_different(chosen):
+    a, b = (bench.load(RESULTS / f"zen4-2cores-aa-{name}.json") for name in "ab")
+    found = compare.comparison(one_process(a, chosen), one_process(b, chosen))
+    assert len(found.lines) >= 144 and all(line.one_process for line in found.lines)
+    assert decided(found) == 0
+    assert compare.slower_text(found, 0.03)[0] == 3
+
+
 def test_a_split_keeps_the_processes_of_one_turn_together():
     # paraes-mpi measures threads beside its ranks, so one turn has two processes of a row.
     parts = [(i // 2, [row(ns=10.0 if i % 2 else 20.0)]) for i in range(32)]
@@ -240,8 +331,53 @@ def test_fail_slower_exits_1_if_a_row_is_slower_and_0_if_undecided(tmp_path, lab
     status, _, err = lab("compare", a, little, "--fail-slower", "3%")
     assert (status, err) == (0, "paraes-lab: b is slower by 3 % or more in 0 rows.\n")
     status, _, err = lab("compare", a, few, "--fail-slower", "3%")
-    assert status == 0 and err.endswith("in 0 rows; 1 is undecided.\n")
+    assert status == 3 and "in 0 rows; 1 is undecided. No row could be decided" in err
     assert lab("compare", a, slower)[0] == 0
+
+
+def two_rows(rng, of_first, of_second, **times):
+    rows = [
+        [noisy(rng, of_first) | {"bytes": 1024}, noisy(rng, of_second) | {"bytes": 2048}]
+        for _ in range(8)
+    ]
+    return runs(*rows, step=2, **times)
+
+
+def test_fail_slower_exits_0_if_one_row_is_decided_and_3_if_none_is(tmp_path, lab):
+    rng = np.random.default_rng(5)
+    a = file(tmp_path / "a.json", two_rows(rng, 1000.0, 1000.0))
+    same = file(tmp_path / "b.json", two_rows(rng, 1000.0, 1029.5, start=1))
+    status, _, err = lab("compare", a, same, "--fail-slower", "3%")
+    assert status == 0 and err.endswith("in 0 rows; 1 is undecided.\n")
+    near = file(tmp_path / "c.json", two_rows(rng, 1029.5, 1029.5, start=1))
+    status, _, err = lab("compare", a, near, "--fail-slower", "3%")
+    assert status == 3 and "2 are undecided. No row could be decided; the rule and the" in err
+    assert lab("compare", a, near)[0] == 0
+
+
+def test_fail_slower_of_one_process_each(tmp_path, lab):
+    rng = np.random.default_rng(5)
+
+    def written(name, ns):
+        samples = list(ns * np.exp(rng.normal(0, 0.01, 31)))
+        return file(tmp_path / name, report(row(samples_ns=samples)))
+
+    a, twice, same = written("a", 1000.0), written("twice", 2000.0), written("same", 1000.0)
+    status, out, err = lab("compare", a, twice, "--fail-slower", "3%")
+    assert status == 1 and "slower, from one process" in out
+    assert "in 1 row (reference" in err and "from one process)" in err
+    status, _, err = lab("compare", a, same, "--fail-slower", "3%")
+    assert status == 3 and "No row could be decided" in err
+
+
+def test_fail_slower_of_a_wrong_row_exits_1_whatever_the_others_are(tmp_path, lab):
+    wrong = row(bytes=1024, verified=False)
+    a = file(tmp_path / "a.json", runs(*[[wrong, row()] for _ in range(8)], step=2))
+    alone = file(tmp_path / "b.json", runs(*[[wrong] for _ in range(8)], start=1, step=2))
+    beside = file(tmp_path / "c.json", runs(*[[wrong, row()] for _ in range(8)], start=1, step=2))
+    for b in (alone, beside):
+        status, _, err = lab("compare", a, b, "--fail-slower", "3%")
+        assert status == 1 and "1 row WRONG" in err
 
 
 def test_percentages_are_above_0_and_may_have_the_sign(tmp_path, lab):

@@ -9,9 +9,11 @@ import json
 import re
 from html.parser import HTMLParser
 
+import pytest
+from simulated import KIB, simulate, slower
 from synthetic import loaded, row
 
-from paraes.lab import analysis, drawing, export
+from paraes.lab import analysis, bench, drawing, export, reproduce
 from paraes.lab.document import Column, Document, Estimate, Missing, Predicted, Section, Table
 from paraes.lab.report import render
 from paraes.lab.statistics import Interval
@@ -60,8 +62,17 @@ def full():
     return analysis.document(loaded(*rows))
 
 
-def test_page_is_one_accessible_file_without_network_or_scripts():
-    text = render(full())
+def reproduced(paper="tybusch-2014", *changes, **machine):
+    """Return the report of a paper on a simulated machine; by default one claim differs."""
+    changes = changes or (slower(4, threads=4, scope="memory"),)
+    whole = simulate(paper, *changes, **machine)
+    sections = analysis.sections(bench.from_object(whole, "simulated"))
+    return reproduce.document([whole], sections, ["simulated"])
+
+
+@pytest.mark.parametrize("document", [full, reproduced])
+def test_page_is_one_accessible_file_without_network_or_scripts(document):
+    text = render(document())
     page = Page(text)
     assert [link for link in page.links if not link.startswith(("#", "data:"))] == []
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
@@ -93,6 +104,59 @@ def test_every_figure_has_title_description_table_and_json():
     assert len(blocks) >= len(document.figures())
     for block in blocks:
         json.loads(html.unescape(block))
+
+
+def first_screen(text):
+    """Return the HTML of the first section, which the contents follow."""
+    start, end = text.index('<section id="verdicts"'), text.index("<nav ")
+    assert start < end < text.index('<section id="claims"') < text.index('<section id="figures"')
+    return text[start:end]
+
+
+def test_the_page_begins_with_the_machine_and_its_gpu():
+    facts = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", first_screen(render(reproduced())))
+    assert facts[:2] == [("Machine", "Formula 1, 4 cores"), ("GPU", "Formula GPU (cuda:0)")]
+    without = first_screen(render(reproduced(gpu=None)))
+    assert "<dt>GPU</dt><dd>none</dd>" in without
+
+
+def test_a_card_has_a_bar_a_sentence_a_figure_and_links_to_more():
+    document = reproduced()
+    text = first_screen(render(document))
+    cards = document.sections[0].blocks[1].cards
+    assert text.count("<article") == len(cards) == 1
+    (bar,) = cards[0].bars
+    shares = re.findall(r'<span class="(\w+)" style="flex-grow:(\d+)"></span>', text)
+    classes = {"agrees": "good", "differs": "other", "undecided": "open"}
+    assert len(shares) >= 3
+    assert shares == [(classes.get(kind, "none"), str(count)) for kind, count, _ in bar.counts]
+    words = re.findall(r'<li class="\w+">(.*?)</li>', text)
+    assert words == [words for _, _, words in bar.counts]
+    assert f'<p class="out">{html.escape(bar.sentence)}</p>' in text
+    # The picture has a title, a description, and points of the paper and of this machine.
+    assert 'id="tybusch-2014-main-card-title"' in text and "the paper's are dashed" in text
+    points = re.findall(r"<title>(GPU, \w+): (\S+ \S+), (.*?)</title>", text)
+    assert ("GPU, paper", "1000 MiB", "625 ms") in points
+    assert {(name, size) for name, size, _ in points} >= {("GPU, here", "1000 MiB")}
+    for place in ("table-tybusch-2014-claims", "tybusch-2014-figures", "tybusch-2014"):
+        assert f'href="#{place}"' in text
+
+
+def test_a_claim_that_differs_has_its_direction_and_not_the_colour_of_an_error():
+    text = render(reproduced())
+    cells = re.findall(r'<td data-heading="verdict" class="(.*?)">(differs.*?)</td>', text)
+    assert set(cells) == {("text other", f"differs: {way}") for way in ("lower", "higher")}
+    assert "bad" not in re.findall(r'class="text (\w+)"', text)
+    wrong = render(analysis.document(loaded(row(verified=False), row(bytes=64))))
+    assert re.search(r'class="text bad">WRONG<', wrong)
+
+
+def test_a_report_of_a_small_experiment_has_a_card_without_points_of_the_machine():
+    text = first_screen(render(reproduced("luken-2009", fails=lambda run: True, gpu=None)))
+    assert re.findall(r"<title>(\w+, here)", text) == []
+    assert re.search(r"<title>CPU, paper: 100 MiB, ", text)
+    small = first_screen(render(reproduced("luken-2009", gpu=None, max_size=KIB)))
+    assert re.findall(r"<title>(\w+, here: 1 KiB)", small) == ["CPU, here: 1 KiB"]
 
 
 def test_page_escapes_text_from_the_report():

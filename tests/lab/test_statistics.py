@@ -16,8 +16,10 @@ from scipy.stats import bootstrap as scipy_bootstrap
 from paraes.lab import statistics
 from paraes.lab.scaling import fit_amdahl, fit_gustafson
 from paraes.lab.statistics import (
+    Interval,
     mad,
     median_interval,
+    part_medians,
     percentiles,
     ratio_of_pairs,
     ratio_of_two,
@@ -196,3 +198,14 @@ def test_gustafsons_law_is_the_least_squares_fit_of_scipy(p, data):
     matrix, wanted = ((over - 1) / over)[:, np.newaxis], 1 - base / times
     (fraction,) = lsq_linear(matrix, wanted, bounds=(0, 1), tol=1e-14).x
     assert fit.fraction == pytest.approx(fraction, abs=1e-5)
+
+
+def test_medians_of_parts_keep_the_order_of_time():
+    assert list(part_medians([1, 2, 9, 4, 5, 6])) == [2, 5]
+    assert list(part_medians([1, 2])) == [1.5]
+    assert part_medians(np.arange(29)).size == 9 and part_medians(np.arange(1000)).size == 10
+
+
+def test_a_widened_interval_is_a_factor_longer_at_both_ends():
+    wide = Interval(0.8, 1.2, 0.99).widened(1.25)
+    assert (wide.low, wide.high, wide.coverage) == pytest.approx((0.64, 1.5, 0.99))

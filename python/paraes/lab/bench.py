@@ -114,7 +114,7 @@ def _updated(row: dict[str, Any]) -> dict[str, Any]:
     OpenSSL's EVP was once named like the kernel `openssl`. Where there is no `executor`, several
     threads mean OpenMP. Where there is no `keys`, the row is not of many messages at once.
     """
-    row = {"keys": None, "group_threads": None, "gpu_tuning": None, **row}
+    row = {"keys": None, "group_threads": None, "gpu_tuning": None, "traffic": None, **row}
     if row.get("rival") == "openssl":
         row = {**row, "rival": "openssl-evp"}
     if "executor" in row:
@@ -144,6 +144,7 @@ def _row_of(
     timeline = fields.inside(*_object(member("timeline_ns")))
     phases = fields.inside(*_object(member("timeline_samples_ns")))
     counters, in_counters = _object(member("counters"))
+    reason = expect(*member("verified_reason"), str, nullable=True)
     return Row(
         **axes,
         samples_ns=samples,
@@ -160,7 +161,8 @@ def _row_of(
             if name in COUNTERS
         },
         counters_reason=expect(*member("counters_reason"), str, nullable=True),
-        verified=expect(*member("verified"), bool),
+        verified=bool(expect(*member("verified"), bool, nullable=reason is not None)),
+        verified_reason=reason,
         stand_in=axes["device"] in stand_ins,
         openssl=openssl,
         process=process,

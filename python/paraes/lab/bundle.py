@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from paraes.lab import drawing, export, latex
+from paraes.lab.calls import KIND_FILE
 from paraes.lab.document import Document
 from paraes.lab.errors import LabError
 from paraes.lab.files import write_whole
@@ -46,7 +47,11 @@ def version_text() -> str:
 def results_in(folder: Path) -> list[Path]:
     """Return the results in the folder of a reproduction, or those of `measure`."""
     whole = folder / "results.json"
-    found = [whole] if whole.is_file() else sorted(folder.glob("*.json"))
+    found = (
+        [whole]
+        if whole.is_file()
+        else [path for path in sorted(folder.glob("*.json")) if path.name != KIND_FILE]
+    )
     if not found:
         raise LabError(
             f"{folder}: has no bench JSON; name the folder that reproduce or measure wrote"

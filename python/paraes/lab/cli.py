@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import io
+import math
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,16 +26,19 @@ from paraes.lab import (
     throughput,
     turns,
 )
+from paraes.lab.calls import NAME as CALLS
 from paraes.lab.discovery import find_program, look_at
 from paraes.lab.document import Document, Table
-from paraes.lab.errors import FAILED, USAGE, LabError
-from paraes.lab.files import make_folder, write_whole
-from paraes.lab.measure import dumps
+from paraes.lab.errors import FAILED, UNFINISHED, USAGE, LabError
+from paraes.lab.execution import Terminated, terminated_raises
+from paraes.lab.files import write_whole
+from paraes.lab.measure import Measured, dumps
 from paraes.lab.options import parser
 from paraes.lab.papers.setting import PROCESSES, Setting
 from paraes.lab.units import duration_text, plural
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
+REPORT_SECONDS = 15  # of --limit, to write the report and to end
 OUTPUTS = ("output", "markdown", "latex", "csv", *drawing.KINDS)
 
 
@@ -139,7 +145,28 @@ def _export(document: Document, arguments: argparse.Namespace) -> None:
             drawing.write_all(document, folder, kind, arguments.width)
 
 
+def _say(text: str) -> None:
+    print(f"paraes-lab: {text}", file=sys.stderr, flush=True)
+
+
 def _reproduce(arguments: argparse.Namespace) -> int:
+    with terminated_raises():
+        return _measure_papers(arguments, time.monotonic())
+
+
+def _setting(arguments: argparse.Namespace, cores: int) -> Setting:
+    return Setting(
+        cores,
+        quick=arguments.quick,
+        max_size=arguments.max_size,
+        samples=arguments.samples,
+        min_time=arguments.min_time,
+        processes=arguments.processes or (1 if arguments.quick else PROCESSES),
+        ranks=arguments.ranks,
+    )
+
+
+def _measure_papers(arguments: argparse.Namespace, began: float) -> int:
     papers = reproduce.papers_of(arguments.paper)
     program = find_program(arguments.paraes)
     machine = look_at(
@@ -150,44 +177,74 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         arguments.dir,
         arguments.machine,
     )
-    setting = Setting(
-        machine.cores,
-        quick=arguments.quick,
-        max_size=arguments.max_size,
-        samples=arguments.samples,
-        min_time=arguments.min_time,
-        processes=arguments.processes or (1 if arguments.quick else PROCESSES),
-        ranks=arguments.ranks,
-    )
-    make_folder(arguments.output)
-    count, seconds = reproduce.estimate(papers, setting, machine, arguments.output)
-    if count:
-        what = "one process" if count == 1 else f"{count} processes"
-        print(
-            f"paraes-lab: {what} of the bench, about {duration_text(seconds)}; then the report",
-            file=sys.stderr,
-            flush=True,
-        )
+    setting = _setting(arguments, machine.cores)
+    paces = reproduce.paces_of(papers, setting, machine, arguments.output, _say)
+    left = reproduce.left(papers, setting, machine, arguments.output, paces)
+    if left.processes:
+        _say(f"{left.text}; then the report")
+    end = None
+    if arguments.limit is not None:
+        end = began + arguments.limit - REPORT_SECONDS
     with _progress() as (progress, warn):
-        whole = reproduce.measure(
-            papers, setting, machine, arguments.output, progress=progress, warn=warn
+        whole, done = reproduce.measure_what_fits(
+            papers,
+            setting,
+            machine,
+            arguments.output,
+            progress=progress,
+            warn=warn,
+            paces=paces,
+            end=end,
         )
+    # Of a measurement that has only begun there is nothing to report.
+    begun = whole["results"] or not done.left.processes
+    wrong = _report_reproduction(whole, papers, arguments) if begun else 0
+    unfinished = _unfinished(done, arguments.limit)
+    return unfinished if done.interruption is not None else wrong or unfinished
+
+
+def _report_reproduction(whole: dict, papers: list[str], arguments: argparse.Namespace) -> int:
+    """Write and print what was measured; return the exit status."""
     results = arguments.output / "results.json"
     document = _document([whole], [str(results)], None)
     write_whole(results, dumps(whole))
     _write_page(arguments.output / "report.html", document)
     _export(document, arguments)
-    own = [s for s in document.sections if s.name.startswith(tuple(papers))]
+    own = [s for s in document.sections if s.name.startswith((*papers, CALLS))]
     own.append(document.sections[0])  # the verdicts come last, where a terminal shows them
     _print_tables(Document("", "", own).tables())
     print(f"paraes-lab: {results} and {arguments.output / 'report.html'} written", file=sys.stderr)
     return _wrong_rows([whole])
 
 
+def _unfinished(done: Measured, limit: float | None) -> int:
+    """Say why a measurement is incomplete and how to continue; return the exit status, or 0."""
+    if done.interruption is not None:
+        again = "run the same command again to resume"
+        text = "terminated" if done.interruption == signal.SIGTERM else "interrupted"
+        left = f"; {done.left.sentence}" if done.left.processes else ""
+        print(f"paraes-lab: {text}{left}; {again}", file=sys.stderr)
+        return 128 + done.interruption
+    if not done.left.processes:
+        return 0
+    if not done.started and limit is not None:
+        needed = duration_text(math.ceil(done.left.shortest + REPORT_SECONDS))
+        raise LabError(
+            f"--limit {duration_text(limit)} is too short: the shortest process that is left and "
+            f"the report take about {needed}"
+        )
+    print(
+        f"paraes-lab: the time is over; {done.left.sentence}: run the same command again to "
+        "continue, here or on a machine of the same kind",
+        file=sys.stderr,
+    )
+    return UNFINISHED
+
+
 def _count_wrong(value: dict) -> int:
     if "results" not in value:  # runs, which may be files of runs themselves
         return sum(map(_count_wrong, value["runs"]))
-    return sum(not row["verified"] for row in value["results"])
+    return sum(row["verified"] is False for row in value["results"])
 
 
 def _wrong_rows(values: list[dict]) -> int:
@@ -273,7 +330,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.fail_slower is not None:
         slower, text = compare.slower_text(found, arguments.fail_slower)
         print(f"paraes-lab: {text}", file=sys.stderr)
-        status = FAILED if slower else status
+        status = status or slower
     return status
 
 
@@ -328,7 +385,8 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status.
 
-    0: done; 1: failure; 2: usage; 130: interrupted; 141: the reader closed the pipe.
+    0: done; 1: failure; 2: usage; 3: --limit left something to measure; 130: interrupted; 143:
+    terminated; 141: the reader closed the pipe.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # In a locale without UTF-8, tables have escapes for ×, µ and others.
@@ -347,6 +405,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LabError as error:
         print(f"paraes-lab: {error}", file=sys.stderr)
         return error.status
+    except Terminated:
+        print("paraes-lab: terminated; run the same command again to resume", file=sys.stderr)
+        return TERMINATED
     except KeyboardInterrupt:
         print("paraes-lab: interrupted; run the same command again to resume", file=sys.stderr)
         return INTERRUPTED

@@ -1,7 +1,8 @@
 """Compare two measurements of the same configurations: faster, slower, the same or undecided.
 
 The unit is the process, and both measurements must have been taken in turns: what a machine does
-between two measurements is larger than most differences between programs.
+between two measurements is larger than most differences between programs. Where each measurement is
+one process, its samples decide large differences only.
 """
 
 from __future__ import annotations
@@ -22,10 +23,17 @@ from paraes.lab.document import (
     Section,
     Table,
 )
-from paraes.lab.errors import LabError
+from paraes.lab.errors import FAILED, NOTHING_DECIDED, LabError
 from paraes.lab.machines import Machine, build_text, machine_of
 from paraes.lab.rows import Process, Report, Row
-from paraes.lab.statistics import LEAST_UNITS, Ratio, ratio_of_two
+from paraes.lab.statistics import (
+    LEAST_PART,
+    LEAST_UNITS,
+    MOST_PARTS,
+    Ratio,
+    part_medians,
+    ratio_of_two,
+)
 from paraes.lab.units import plural, significant
 from paraes.lab.verdicts import (
     FASTER,
@@ -41,6 +49,9 @@ from paraes.lab.verdicts import (
 )
 
 WRONG = "WRONG"
+# What two processes of one program may differ by without a reason. In bench/results, processes with
+# enough samples differ by up to 15 % in rows of one thread; with several threads it has been more.
+PROCESS_SPREAD = 0.25
 MEASURE = "paraes-lab measure a=PROGRAM b=PROGRAM -o DIR -- AXES"
 
 
@@ -53,6 +64,7 @@ class Line:
     ratio: Ratio | None
     verdict: str
     reason: str | None  # why it is undecided or wrong
+    one_process: bool = False  # a and b are one process each: the verdict is from their samples
 
 
 @dataclass(frozen=True)
@@ -206,6 +218,39 @@ def _reason(
     return None
 
 
+def _samples_reason(a: Row, b: Row, ratio: Ratio, comparisons: int) -> str | None:
+    """Say why the samples of one process each decide nothing."""
+    least = min(a.samples_ns.size, b.samples_ns.size)
+    if least < LEAST_PART * LEAST_UNITS:
+        return (
+            f"a or b is one process with {plural(least, 'sample')}, and a verdict from samples "
+            f"needs {LEAST_PART * LEAST_UNITS} of each: measure both with {MEASURE}"
+        )
+    if ratio.interval is None:
+        needed = _needed(comparisons)
+        return (
+            f"the samples of one process each are too few for {plural(comparisons, 'row')} at "
+            "once: "
+            + (f"{LEAST_PART * needed} samples of each, or " if needed <= MOST_PARTS else "")
+            + f"fewer rows, or {MEASURE}"
+        )
+    return None
+
+
+def _judge_samples(a: Row, b: Row, comparisons: int, least_effect: float) -> Line:
+    """Judge one process of each by its samples.
+
+    What differs from process to process is not in the samples, so the interval is widened by
+    PROCESS_SPREAD.
+    """
+    alpha = alpha_of(comparisons)
+    ratio = ratio_of_two(part_medians(a.samples_ns), part_medians(b.samples_ns), alpha)
+    reason = _samples_reason(a, b, ratio, comparisons)
+    interval = ratio.interval.widened(1 + PROCESS_SPREAD) if ratio.interval else None
+    ratio = replace(ratio, interval=None if reason else interval)
+    return Line(a, b, ratio, verdict(ratio.interval, least_effect), reason, one_process=True)
+
+
 def comparison(
     a: Report,
     b: Report,
@@ -239,16 +284,19 @@ def comparison(
         raise LabError(
             f"{names[0]} and {names[1]} have no row in common: measure both with the same axes"
         )
-    right = [p for p in pairs if all(row.verified and row.samples_of for row in p)]
+    right = [p for p in pairs if all(not row.is_wrong and row.samples_of for row in p)]
     alpha = alpha_of(len(right))
     lines = []
     for x, y in pairs:
         wrong = [
-            name for name, row in (("a", x), ("b", y)) if not row.verified or not row.samples_of
+            name for name, row in (("a", x), ("b", y)) if row.is_wrong or not row.samples_of
         ]
         if wrong:
             words = f"the bytes of {' and '.join(wrong)} are wrong, or the run failed"
             lines.append(Line(x, y, None, WRONG, words))
+            continue
+        if len(x.samples_of) == len(y.samples_of) == 1 and not halves:
+            lines.append(_judge_samples(x, y, len(right), least_effect))
             continue
         ratio = ratio_of_two(medians_of(x), medians_of(y), alpha)
         reason = _reason(x, y, ratio, len(right), drift, halves)
@@ -269,9 +317,29 @@ def summary(found: Comparison) -> str:
     """Count the verdicts in one sentence."""
     words = ", ".join(f"{word} in {found.count(word)}" for word in (FASTER, SLOWER, SAME))
     wrong = f", {WRONG} in {found.count(WRONG)}" if found.count(WRONG) else ""
+    weak = sum(line.one_process for line in found.lines)
+    weaker = f" {plural(weak, 'row')} with one process each: such verdicts are weaker."
     return (
         f"b is {words}, {UNDECIDED} in {found.count(UNDECIDED)}{wrong} of "
-        f"{plural(len(found.lines), 'row')}."
+        f"{plural(len(found.lines), 'row')}." + (weaker if weak else "")
+    )
+
+
+ONE_PROCESS = "from one process"
+
+
+def _verdict_text(line: Line) -> str:
+    decided = line.one_process and line.verdict != UNDECIDED
+    return f"{line.verdict}, {ONE_PROCESS}" if decided else line.verdict
+
+
+def _one_process_note() -> str:
+    return (
+        f"{ONE_PROCESS}: a verdict from samples of one process each, which is weaker: differences "
+        "from process to process are not in it. The units are the medians of up to "
+        f"{MOST_PARTS} parts of the samples in time order, and both ends of the interval are moved "
+        f"out by {significant(100 * PROCESS_SPREAD)} % for what one program may differ by. "
+        f"Smaller differences need several processes in turns: {MEASURE}."
     )
 
 
@@ -294,7 +362,7 @@ def document(found: Comparison) -> Document:
                 line.b.mb_per_s if line.b.samples_ns.size else Missing("it failed"),
                 estimate,
                 f"{len(line.a.samples_of)}, {len(line.b.samples_of)}",
-                line.verdict,
+                _verdict_text(line),
             ]
         )
     compared = [line for line in found.lines if line.verdict != WRONG]
@@ -309,7 +377,8 @@ def document(found: Comparison) -> Document:
     reasons = dict.fromkeys(
         f"{line.verdict}: {line.reason}." for line in found.lines if line.reason is not None
     )
-    notes = [rule(len(compared), found.least_effect), *reasons]
+    weaker = [_one_process_note()] if any(line.one_process for line in found.lines) else []
+    notes = [rule(len(compared), found.least_effect), *weaker, *reasons]
     caption = f"a: {found.names[0]}; b: {found.names[1]}"
     blocks: list[Block] = [Paragraph(summary(found)), *(Paragraph(r) for r in found.remarks)]
     blocks.append(Table("comparison", caption, columns, body, notes))
@@ -320,14 +389,29 @@ def document(found: Comparison) -> Document:
     )
 
 
-def slower_text(found: Comparison, share: float) -> tuple[bool, str]:
-    """Say whether b is slower by `share` somewhere; return (whether it is, the sentence)."""
+def slower_text(found: Comparison, share: float) -> tuple[int, str]:
+    """Say in how many rows b is slower by `share`; return the exit status and the sentence.
+
+    One row that is slower fails. If none is, one row that is certainly not slower passes; if every
+    row leaves it open, the status says so.
+    """
     slower, unknown = found.slower_by(share)
     percent = f"{significant(100 * share)} %"
-    names = "; ".join(f"{line.a.label()}, {job_text(line.a)}" for line in slower[:5])
+    names = "; ".join(
+        f"{line.a.label()}, {job_text(line.a)}" + (f", {ONE_PROCESS}" if line.one_process else "")
+        for line in slower[:5]
+    )
     more = f"; and {len(slower) - 5} more" if len(slower) > 5 else ""
     text = f"b is slower by {percent} or more in {plural(len(slower), 'row')}"
     text += f" ({names}{more})" if slower else ""
     if unknown:
         text += f"; {len(unknown)} {'is' if len(unknown) == 1 else 'are'} undecided"
-    return bool(slower), text + "."
+    text += "."
+    if slower:
+        return FAILED, text
+    if len(unknown) + found.count(WRONG) < len(found.lines):
+        return 0, text
+    return (
+        NOTHING_DECIDED,
+        f"{text} No row could be decided; the rule and the reasons are below the table.",
+    )

@@ -98,11 +98,12 @@ def _configuration(rows: list[Row], report: int) -> Row:
         samples[row.process] = both
     measured = {process: times for process, times in samples.items() if times.size}
     verified = all(row.verified for row in rows)
+    reasons = [row.verified_reason for row in rows if row.verified_reason is not None]
+    reason = reasons[0] if reasons and not any(row.is_wrong for row in rows) else None
+    state = {"verified": verified, "verified_reason": reason}
     if len(measured) <= 1:
         only = next(iter(measured.values()), first.samples_ns)
-        return replace(
-            first, report=report, samples_of=measured, samples_ns=only, verified=verified
-        )
+        return replace(first, report=report, samples_of=measured, samples_ns=only, **state)
     joules = [row.energy_joules for row in rows if row.energy_joules is not None]
     medians = np.array([float(np.median(times)) for times in measured.values()])
     timed = [row for row in rows if row.samples_ns.size]
@@ -129,7 +130,7 @@ def _configuration(rows: list[Row], report: int) -> Row:
         energy_joules=float(np.median(joules)) if len(joules) == len(rows) else None,
         counters=counted,
         counters_reason=next((row.counters_reason for row in timed if row.counters_reason), None),
-        verified=verified,
+        **state,
     )
 
 

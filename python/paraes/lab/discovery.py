@@ -17,13 +17,16 @@ from paraes.lab import bench
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.rows import is_cpu_device
 
+# What the times of a GPU depend on. Not its memory: PoCL reports what is free just now.
+GPU_FACTS = ("name", "driver", "compiler", "target")
+
 
 @dataclass
 class Machine:
     """The machine and the programs. `cores` is how many threads can run at once.
 
-    `identity` is a digest of the programs, the devices, the host and the folder: runs with
-    different ones must not be mixed.
+    `identity` is a digest of the programs, the kind of machine and the folder: runs with different
+    ones must not be mixed. Runs on the GPU depend on `gpu_facts`, too.
     """
 
     program: Path
@@ -38,6 +41,8 @@ class Machine:
     mpi_reason: str | None = None
     folder: str | None = None  # where the bench puts the files of file scope
     name: str | None = None  # as --machine names it
+    processor: str = ""  # its name, family and model
+    gpu_facts: tuple[str, ...] = ()  # the GPU's name, driver, compiler and target
 
 
 def _is_program(path: Path) -> bool:
@@ -79,6 +84,20 @@ def _call(command: list[str]) -> str:
     return done.stdout
 
 
+def _processor(listed: dict[str, Any]) -> str:
+    """Return the processor's name with its family and model, which tell virtual machines apart."""
+    cpu = listed.get("cpu")
+    words = [str(cpu.get("model"))] if isinstance(cpu, dict) else []
+    try:
+        first = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        first = ""
+    for name in ("cpu family", "model", "CPU implementer", "CPU part"):
+        if found := re.search(rf"^{name}\s*:\s*(\S+)", first, re.MULTILINE):
+            words.append(f"{name.removeprefix('cpu ')} {found[1]}")
+    return ", ".join(words)
+
+
 def _choose_gpu(
     devices: list[dict[str, Any]], wanted: str | None
 ) -> tuple[dict[str, Any] | None, str | None]:
@@ -108,14 +127,19 @@ def _choose_gpu(
     return None, reason
 
 
+def _listed(program: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the devices that the program lists, and all that it says."""
+    text = _call([str(program), "devices", "--json"])
+    value = bench.parse(text, f"{program} devices --json")
+    listed = value if isinstance(value, dict) else {}
+    found = listed.get("devices", [])
+    return [device for device in found if isinstance(device, dict)], listed
+
+
 def devices_of(program: Path) -> tuple[list[dict[str, Any]], str]:
     """Return the devices that the program lists, and text that identifies them."""
-    text = _call([str(program), "devices", "--json"])
-    listed = bench.parse(text, f"{program} devices --json")
-    found = listed.get("devices", []) if isinstance(listed, dict) else []
-    devices = [device for device in found if isinstance(device, dict)]
-    # Not `memory`: PoCL reports the memory that is free just now.
-    names = ("id", "name", "driver", "compiler", "target", "available")
+    devices, _ = _listed(program)
+    names = ("id", *GPU_FACTS, "available")
     return devices, json.dumps([[device.get(name) for name in names] for device in devices])
 
 
@@ -140,9 +164,14 @@ def look_at(
     name: str | None = None,
 ) -> Machine:
     """Inspect this machine. `device` is as in `paraes --device`; None takes the first real GPU."""
-    devices, text = devices_of(program)
+    devices, listed = _listed(program)
     gpu, reason = _choose_gpu(devices, device)
-    digest = digest_of(program, text, folder or "")
+    cores = len(os.sched_getaffinity(0))
+    processor = _processor(listed)
+    # Not the host's name: a measurement may continue on another machine of the same kind.
+    digest = hashlib.sha256(program.read_bytes())
+    for part in (processor, str(cores), folder or ""):
+        digest.update(f"{part}\0".encode())
     found = find_mpi_program(program, mpi_program)
     launcher = None
     mpi_reason: str | None = (
@@ -154,7 +183,7 @@ def look_at(
         digest.update(found.read_bytes())
     return Machine(
         program=program,
-        cores=len(os.sched_getaffinity(0)),
+        cores=cores,
         gpu=str(gpu["id"]) if gpu else None,
         gpu_name=str(gpu["name"]) if gpu else None,
         gpu_is_cpu=bool(gpu) and is_cpu_device(gpu or {}),
@@ -165,6 +194,8 @@ def look_at(
         mpi_reason=mpi_reason,
         folder=folder,
         name=name,
+        processor=processor,
+        gpu_facts=tuple(str(gpu.get(fact)) for fact in GPU_FACTS) if gpu else (),
     )
 
 

@@ -203,6 +203,7 @@ class Series:
 
     `origin` decides how it is drawn: measured, program (measured: a whole program, file to file),
     roof (measured: an upper bound, such as a copy), paper, or predicted (also the ideal line).
+    Lines with one `colour`, a number, are of one subject; without it each has its own.
     """
 
     name: str
@@ -211,6 +212,7 @@ class Series:
     low: list[float] | None = None
     high: list[float] | None = None
     origin: str = "measured"
+    colour: int | None = None
 
     @classmethod
     def of(
@@ -289,12 +291,51 @@ class Bullets:
     items: list[str]
 
 
-Block = Table | Figure | Paragraph | Bullets
+@dataclass
+class Facts:
+    """Facts in a few words each, with their names: those of a machine, for example."""
+
+    items: list[tuple[str, str]]
+
+
+@dataclass
+class Bar:
+    """A bar of counts, and what came out in a sentence.
+
+    Each count has its kind, which decides how it looks, and its words. `label` says whose they are
+    if there are several bars.
+    """
+
+    label: str
+    counts: list[tuple[str, int, str]]
+    sentence: str
+
+
+@dataclass
+class Card:
+    """A subject at a glance. `name` is the section that has the details."""
+
+    name: str
+    title: str
+    about: str
+    bars: list[Bar]
+    figure: Figure | None = None
+
+
+@dataclass
+class Cards:
+    """Cards beside each other, and the table that outputs without cards have instead."""
+
+    cards: list[Card]
+    table: Table
+
+
+Block = Table | Figure | Paragraph | Bullets | Facts | Cards
 
 
 def table_of(block: Block) -> Table | None:
-    """Return the table that a block is, or that of a figure."""
-    found = block.table if isinstance(block, Figure) else block
+    """Return the table that a block is, or that of a figure or of cards."""
+    found = block.table if isinstance(block, (Figure, Cards)) else block
     return found if isinstance(found, Table) else None
 
 

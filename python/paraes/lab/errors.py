@@ -4,6 +4,8 @@ from __future__ import annotations
 
 FAILED = 1  # input/output, a malformed file, a program that failed
 USAGE = 2  # wrong usage, or a name that does not exist
+UNFINISHED = 3  # --limit left something to measure
+NOTHING_DECIDED = 3  # compare --fail-slower: the data cannot tell for any row
 
 
 class LabError(Exception):

@@ -14,6 +14,7 @@ from paraes.lab.document import (
     Cell,
     Document,
     Estimate,
+    Facts,
     Missing,
     Paragraph,
     Predicted,
@@ -51,6 +52,8 @@ def markdown(document: Document) -> str:
                 parts.append(f"{block.text}\n")
             elif isinstance(block, Bullets):
                 parts.append("".join(f"- {item}\n" for item in block.items))
+            elif isinstance(block, Facts):
+                parts.append("".join(f"- **{name}**: {text}\n" for name, text in block.items))
             elif table := table_of(block):
                 parts.append(markdown_table(table))
     return "\n".join(parts)

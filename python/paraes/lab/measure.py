@@ -1,32 +1,39 @@
 """Run `paraes bench`, and keep the result of every run.
 
-The JSON that a process wrote is kept in a file whose name depends on the run's axes, the machine,
-the program and the number of the process. A process whose file exists is not repeated, so an
-interrupted call can be resumed.
+One process makes several runs: those that differ in size only. What it wrote of each is kept in a
+file whose name depends on the run's axes, the kind of machine, the program and the number of the
+process. A process makes only the runs whose files are missing, so a call can be resumed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import random
 import signal
 import statistics
-import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from paraes.lab import bench
+from paraes.lab.calls import Left, now
+from paraes.lab.costs import Paces, seconds_of
 from paraes.lab.discovery import Machine
 from paraes.lab.errors import LabError
-from paraes.lab.files import locked, make_folder
+from paraes.lab.execution import Terminated, execute, interruption_waits
+from paraes.lab.files import locked, make_folder, write_whole
 from paraes.lab.rows import SCHEMA
 from paraes.lab.runs import Run
+from paraes.lab.units import duration_text
+
+MOST_SECONDS = 60.0  # of a process with several sizes: an interruption loses no more
+LEAST_SECONDS = 5.0  # of processes, before their times correct the estimate
 
 
 @dataclass
@@ -43,10 +50,12 @@ class Part:
     report: dict[str, Any]
     papers: list[str] = field(default_factory=list)
     process: int = 0
+    call: str | None = None  # when the call of paraes-lab began that measured it
 
 
-def _command(run: Run, machine: Machine) -> list[str]:
-    flags = run.arguments(machine.gpu)
+def command_of(run: Run, machine: Machine, sizes: Sequence[int] = ()) -> list[str]:
+    """Return the command of a process, which measures `sizes` rather than the run's own."""
+    flags = run.arguments(machine.gpu, sizes)
     if machine.folder and run.scope == "file":
         flags += ["--dir", machine.folder]
     if machine.name:
@@ -64,7 +73,9 @@ def _named(command: list[str], machine: Machine) -> list[str]:
 
 def part_file(run: Run, machine: Machine, process: int = 0) -> str:
     """Return the part's file name: readable, and unique for axes, machine, program and process."""
-    words = [machine.identity, str(process), *_command(run, machine)]
+    words = [machine.identity, str(process), str(run.ranks), *run.arguments(machine.gpu)]
+    words += [machine.folder or "", machine.name or ""]
+    words += machine.gpu_facts if run.on_gpu else ()
     key = hashlib.sha256("\0".join(words).encode())
     names = [run.scope, *run.arguments(machine.gpu)[3].split(","), *run.kernels, str(run.size)]
     readable = "-".join("".join(c if c.isalnum() else "_" for c in name) for name in names)
@@ -75,101 +86,12 @@ def _empty(skipped: list[dict[str, Any]]) -> dict[str, Any]:
     return {"schema": 1, "seed": None, "context": {}, "results": [], "skipped": skipped}
 
 
-@contextmanager
-def _interruption_waits() -> Iterator[None]:
-    """Delay KeyboardInterrupt to the end of the block."""
-    held = []
-    before = signal.signal(signal.SIGINT, lambda *_: held.append(True))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if held:
-        raise KeyboardInterrupt
-
-
-def _abandon(process: subprocess.Popen[str]) -> None:
-    """End the bench after an interruption, ignoring further Ctrl-C until it has ended."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        process.terminate()
-        process.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _finish(command: list[str]) -> tuple[subprocess.Popen[str], str]:
-    """Run `command` to its end; return the process and its standard error."""
-    process = None
-    try:
-        # An interruption inside Popen could leave a child that nobody ends.
-        with _interruption_waits():
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        return process, process.communicate()[1]
-    except BaseException:
-        if process is not None:
-            _abandon(process)
-        raise
-
-
-def _error_line(stderr: str) -> str:
-    """Pick the line that says what went wrong: the last of paraes, else the first of any.
-
-    mpirun surrounds its errors with lines of dashes and explains at length.
-    """
-    lines = [line.strip() for line in stderr.splitlines() if line.strip("- \t")]
-    own = [line for line in lines if line.startswith("paraes")]
-    return own[-1] if own else lines[0] if lines else ""
-
-
 def sweep(folder: Path) -> None:
     """Remove temporary files of killed processes from `folder`, but not those of running ones."""
     for path in folder.glob(".*.json.*"):
         pid = path.name.rpartition(".")[2]
         if pid.isdigit() and not Path(f"/proc/{pid}").exists():
             path.unlink(missing_ok=True)
-
-
-def _not_one_job(command: list[str], ranks: int) -> str:
-    return (
-        f"{command[0]} did not start {ranks} ranks as one job: it belongs to another MPI than "
-        "paraes-mpi"
-    )
-
-
-def execute(command: list[str], target: Path, ranks: int = 1) -> tuple[dict[str, Any] | None, str]:
-    """Run the bench with its JSON beside `target`, then rename that to `target`.
-
-    Returns (report, "") or (report, error), and None for a report that is missing or unusable.
-    """
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        try:
-            process, stderr = _finish([*command, "--json", str(temporary)])
-        except OSError as error:
-            return None, f"{command[0]}: cannot run: {error.strerror}"
-        failure = _error_line(stderr) or f"exit status {process.returncode}"
-        if not temporary.is_file():
-            return None, failure
-        try:
-            report = bench.parse(temporary.read_text(encoding="utf-8"), str(temporary))
-            rows = bench.from_object(report, str(temporary)).rows
-        except LabError as error:
-            # Ranks that are not connected each write the file, at the same time.
-            unconnected = ranks > 1 and process.returncode == 0
-            return None, _not_one_job(command, ranks) if unconnected else str(error)
-        if rows and not any(row.ranks == ranks for row in rows):
-            return None, _not_one_job(command, ranks)
-        os.replace(temporary, target)
-        return report, "" if process.returncode == 0 else failure
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def kept(path: Path) -> dict[str, Any] | None:
@@ -181,16 +103,37 @@ def kept(path: Path) -> dict[str, Any] | None:
         bench.from_object(report, str(path))
     except (LabError, OSError, UnicodeDecodeError):
         return None
-    return report
+    return report if isinstance(report.get("made", {}), dict) else None
 
 
-def make(
-    run: Run, machine: Machine, folder: Path, warn: Callable[[str], None], process: int = 0
-) -> Part:
-    """Return the part of one process of a run: kept from an earlier call, or measured now.
+@dataclass
+class _Step:
+    """One process of one run: where its part is kept, or the rows that it skips.
 
-    A run that is not possible or fails gives a part with skipped rows.
+    `rest` is what can be measured here; None if that is nothing.
     """
+
+    index: int  # of the run among all
+    run: Run
+    papers: list[str]
+    process: int
+    rest: Run | None
+    skipped: list[dict[str, Any]]
+    path: Path | None
+    part: Part | None = None  # once it is known
+
+    def finish(self, report: dict[str, Any], command: list[str], file: str | None) -> None:
+        """Set the part."""
+        own = report.get("made", {})
+        report = {**report, "skipped": [*report.get("skipped", []), *self.skipped]}
+        made = own.get("command") or command
+        self.part = Part(self.run, file, made, report, self.papers, self.process, own.get("call"))
+
+
+def _step(
+    index: int, run: Run, papers: list[str], process: int, machine: Machine, folder: Path
+) -> _Step:
+    """Return what one process of a run has to do on this machine."""
     skipped: list[dict[str, Any]] = []
     rest: Run | None = run
     if run.on_gpu and machine.gpu is None:
@@ -200,28 +143,129 @@ def make(
     if rest is not None and rest.ranks > 1 and machine.mpi_reason is not None:
         skipped += rest.skipped("cpu", machine.mpi_reason)
         rest = None
-    if rest is None:
-        return Part(run, None, [], _empty(skipped), process=process)
-    command = _command(rest, machine)
-    path = folder / part_file(rest, machine, process)
-    report = kept(path)
+    path = folder / part_file(rest, machine, process) if rest is not None else None
+    return _Step(index, run, papers, process, rest, skipped, path)
+
+
+def steps_of(
+    runs: Iterable[tuple[Run, list[str]]], machine: Machine, folder: Path, processes: int
+) -> list[list[_Step]]:
+    """List the processes of all runs, in rounds: those that one process of the bench can make.
+
+    A round has one process of every run, so the processes of one run are spread over the whole
+    time.
+    """
+    listed = list(runs)
+    groups: dict[Run, list[int]] = {}
+    for index, (run, _) in sorted(enumerate(listed), key=lambda item: item[1][0].size):
+        groups.setdefault(run.implementation, []).append(index)
+    alike = list(groups.values())
+    return [
+        [_step(index, *listed[index], process, machine, folder) for index in alike[group]]
+        for process, group in rounds(len(alike), processes)
+    ]
+
+
+def _load(step: _Step, machine: Machine) -> bool:
+    """Set the part of a step that is kept or not possible; tell whether it was."""
+    if step.rest is None or step.path is None:
+        step.finish(_empty([]), [], None)
+        return True
+    report = kept(step.path)
     if report is None:
-        report, complaint = execute(command, path, rest.ranks)
-        if complaint:
-            warn(f"{rest.title(machine.gpu)}: {complaint}")
-        if report is None:
-            reason = f"the bench failed: {complaint}"
-            device = machine.gpu if rest.on_gpu else "cpu"
-            failed = _empty(skipped + rest.skipped(device, reason))
-            return Part(run, None, _named(command, machine), failed, process=process)
-    report = {**report, "skipped": [*report.get("skipped", []), *skipped]}
-    return Part(run, path.name, _named(command, machine), report, process=process)
+        return False
+    step.finish(report, _named(command_of(step.rest, machine), machine), step.path.name)
+    return True
 
 
-def _possible(run: Run, machine: Machine) -> Run | None:
-    """Return what of the run can be measured here: without the GPU if there is none."""
-    rest = run.without_gpu() if run.on_gpu and machine.gpu is None else run
-    return None if rest and rest.ranks > 1 and machine.mpi_reason is not None else rest
+def first_batch(lacking: Sequence[_Step], paces: Paces, most: float = math.inf) -> list[_Step]:
+    """Return the steps that the next process makes: as many sizes as end within MOST_SECONDS.
+
+    Each process ends within `most` seconds; if none would, there are none.
+    """
+    batch: list[_Step] = []
+    for step in lacking:
+        longer = seconds_of(_rests([*batch, step]), paces)
+        if longer > most or (batch and longer > MOST_SECONDS):
+            continue
+        batch.append(step)
+    return batch
+
+
+def _rests(steps: Iterable[_Step]) -> list[Run]:
+    return [step.rest for step in steps if step.rest is not None]
+
+
+def batches_of(lacking: Sequence[_Step], paces: Paces) -> list[list[_Step]]:
+    """Divide steps of runs that differ in size only into processes of the bench."""
+    left, found = list(lacking), []
+    while left:
+        batch = first_batch(left, paces)
+        found.append(batch)
+        left = [step for step in left if step not in batch]
+    return found
+
+
+def _of_size(report: dict[str, Any], size: int, made: dict[str, Any]) -> dict[str, Any]:
+    """Return what a process reported of one size; a device that is absent is listed with each."""
+
+    def own(name: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
+        return [row for row in report.get(name, []) if row.get("bytes") in sizes]
+
+    rows = {"results": own("results", (size,)), "skipped": own("skipped", (size, 0, None))}
+    return {**report, **rows, "made": made}
+
+
+def _bench(batch: list[_Step], machine: Machine, folder: Path) -> tuple[dict | None, str, list]:
+    """Run one process of the bench; return its report, a complaint, and its command."""
+    rest = _rests(batch)[0]
+    command = command_of(rest, machine, [run.size for run in _rests(batch)])
+    # Named as sweep expects, should this process be killed.
+    target = folder / f".{part_file(rest, machine, batch[0].process)}.{os.getpid()}"
+    report, complaint = execute(command, target, rest.ranks)
+    target.unlink(missing_ok=True)
+    return report, complaint, command
+
+
+def _make(
+    batch: list[_Step], machine: Machine, folder: Path, call: str, warn: Callable[[str], None]
+) -> None:
+    """Measure the steps in one process of the bench, and keep a part of each.
+
+    Without a report, each is tried alone: one size may be too large. Alone, it gets skipped rows.
+    """
+    rest = _rests(batch)[0]
+    report, complaint, command = _bench(batch, machine, folder)
+    if report is None and len(batch) > 1:
+        for step in batch:
+            _make([step], machine, folder, call, warn)
+        return
+    named = _named(command, machine)
+    if complaint:
+        warn(f"{rest.title(machine.gpu, [run.size for run in _rests(batch)])}: {complaint}")
+    # What was measured is kept as a whole, however the call ends.
+    with interruption_waits():
+        for step, run in zip(batch, _rests(batch), strict=True):
+            _keep(step, run, report, {"call": call, "command": named}, machine, complaint)
+
+
+def _keep(
+    step: _Step,
+    run: Run,
+    report: dict[str, Any] | None,
+    made: dict[str, Any],
+    machine: Machine,
+    complaint: str,
+) -> None:
+    """Set the part of a step, and write it unless the bench failed."""
+    if report is None or step.path is None:
+        device = machine.gpu if run.on_gpu else "cpu"
+        failed = run.skipped(device, f"the bench failed: {complaint}")
+        step.finish(_empty(failed), made["command"], None)
+        return
+    own = _of_size(report, run.size, made)
+    write_whole(step.path, dumps(own))
+    step.finish(own, made["command"], step.path.name)
 
 
 def rounds(count: int, processes: int) -> Iterator[tuple[int, int]]:
@@ -236,21 +280,61 @@ def rounds(count: int, processes: int) -> Iterator[tuple[int, int]]:
         yield from ((process, index) for index in order)
 
 
-def costs_of(
-    runs: Sequence[Run], machine: Machine, folder: Path, processes: int
-) -> dict[tuple[int, int], float]:
-    """Estimate the seconds of every process of every run, by (run, process).
+def left_of(
+    runs: Iterable[tuple[Run, list[str]]],
+    machine: Machine,
+    folder: Path,
+    processes: int,
+    paces: Paces,
+) -> Left:
+    """Estimate what is left to measure. Kept parts and runs that are not possible take no time."""
+    left = Left()
+    for steps in steps_of(runs, machine, folder, processes):
+        lacking = [step for step in steps if step.path is not None and not step.path.is_file()]
+        for batch in batches_of(lacking, paces):
+            left.add(seconds_of(_rests(batch), paces))
+    return left
 
-    Kept ones take none, and runs that nothing can be measured of are left out.
+
+class _Clock:
+    """Corrects the estimate of what is left by what was measured so far."""
+
+    def __init__(self, left: float, end: float | None) -> None:
+        self.left = left
+        self.end = end  # on the clock of time.monotonic()
+        self.estimated = self.spent = 0.0
+
+    @property
+    def factor(self) -> float:
+        """How many times as long as estimated the processes have taken."""
+        if self.estimated < LEAST_SECONDS:
+            return 1.0
+        return self.spent / self.estimated
+
+    def room(self) -> float:
+        """Return the estimated seconds that a process may take to end in time."""
+        if self.end is None:
+            return math.inf
+        return (self.end - time.monotonic()) / max(1.0, self.factor)
+
+    def count(self, estimated: float, began: float) -> None:
+        """Count a process that has ended."""
+        self.left -= estimated
+        self.estimated += estimated
+        self.spent += time.monotonic() - began
+
+
+@dataclass
+class Measured:
+    """The parts that are there, in the order of the runs, and what is left.
+
+    `interruption` is the signal that ended the measurement early.
     """
-    costs: dict[tuple[int, int], float] = {}
-    for index, run in enumerate(runs):
-        if (rest := _possible(run, machine)) is None:
-            continue
-        for process in range(processes):
-            there = (folder / part_file(rest, machine, process)).is_file()
-            costs[index, process] = 0.0 if there else rest.cost(machine.cores)
-    return costs
+
+    parts: list[Part]
+    left: Left
+    interruption: signal.Signals | None = None
+    started: int = 0  # processes of the bench
 
 
 def make_all(
@@ -260,31 +344,68 @@ def make_all(
     processes: int = 1,
     progress: Callable[[str, float, float], None] | None = None,
     warn: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
-) -> list[Part]:
+    paces: Paces | None = None,
+    end: float | None = None,
+) -> Measured:
     """Make all runs in so many processes each, in rounds; `runs` lists each with its papers.
 
-    `progress` is called before each process that has to be measured, with its title, the cost done
-    so far and the total cost; kept ones cost nothing. A run that nothing can be measured of gives
-    one part. The parts of a run follow each other in the result.
+    `progress` is called before each process of the bench, with its title, the seconds done so far
+    and all seconds, as estimated then. No process is started that would not end by `end`, a time of
+    time.monotonic(). The parts of a run follow each other in the result.
     """
     make_folder(folder)
     sweep(folder)
     listed = list(runs)
-    costs = costs_of([run for run, _ in listed], machine, folder, processes)
-    parts: dict[tuple[int, int], Part] = {}
-    done, total = 0.0, sum(costs.values())
+    paces = paces or Paces(machine.cores)
+    call = now()
+    measured = Measured([], Left())
     with locked(folder):
-        for process, index in rounds(len(listed), processes):
-            run, papers = listed[index]
-            if process > 0 and (index, process) not in costs:
-                continue
-            cost = costs.get((index, process), 0.0)
-            if progress is not None and cost > 0:
-                progress(f"{process + 1}/{processes} {run.title(machine.gpu)}", done, total)
-            parts[index, process] = make(run, machine, folder, warn, process)
-            parts[index, process].papers = papers
-            done += cost
-    return [parts[key] for key in sorted(parts)]
+        groups = steps_of(listed, machine, folder, processes)
+        clock = _Clock(left_of(listed, machine, folder, processes, paces).seconds, end)
+        try:
+            for steps in groups:
+                lacking = [step for step in steps if not _load(step, machine)]
+                while batch := first_batch(lacking, paces, clock.room()):
+                    lacking = [step for step in lacking if step not in batch]
+                    cost, began = seconds_of(_rests(batch), paces), time.monotonic()
+                    if progress is not None:
+                        _tell(progress, batch, processes, machine, clock)
+                    measured.started += 1
+                    _make(batch, machine, folder, call, warn)
+                    clock.count(cost, began)
+        except KeyboardInterrupt as interruption:
+            terminated = isinstance(interruption, Terminated)
+            measured.interruption = signal.SIGTERM if terminated else signal.SIGINT
+    for steps in groups:
+        lacking = [step for step in steps if step.part is None and not _load(step, machine)]
+        for batch in batches_of(lacking, paces):
+            measured.left.add(seconds_of(_rests(batch), paces) * clock.factor)
+    known = [step for steps in groups for step in steps if step.part is not None]
+    known.sort(key=lambda step: (step.index, step.process))
+    measured.parts = _worth_listing(known)
+    return measured
+
+
+def _worth_listing(steps: Iterable[_Step]) -> list[Part]:
+    """Return the parts: of a run that nothing can be measured of, that of the first process."""
+    return [
+        step.part
+        for step in steps
+        if step.part is not None and (step.process == 0 or step.rest is not None)
+    ]
+
+
+def _tell(
+    progress: Callable[[str, float, float], None],
+    batch: list[_Step],
+    processes: int,
+    machine: Machine,
+    clock: _Clock,
+) -> None:
+    left = clock.left * clock.factor
+    title = batch[0].run.title(machine.gpu, [run.size for run in _rests(batch)])
+    about = f"{batch[0].process + 1}/{processes} {title}, about {duration_text(left)} left"
+    progress(about, clock.spent, clock.spent + left)
 
 
 def join(parts: list[Part], lab: dict[str, Any]) -> dict[str, Any]:
@@ -317,6 +438,8 @@ def join(parts: list[Part], lab: dict[str, Any]) -> dict[str, Any]:
                 "process": part.process,
                 "seed": part.report["seed"],
                 "time": part.report["context"].get("time"),
+                "host": part.report["context"].get("host"),
+                "call": part.call,
                 "results": [len(whole["results"]), len(part.report["results"])],
                 "skipped": [len(whole["skipped"]), len(part.report["skipped"])],
             }

@@ -12,7 +12,7 @@ from paraes.lab import bundle, drawing
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.papers.data import NAMES
 from paraes.lab.papers.setting import PROCESS_SAMPLES, PROCESSES
-from paraes.lab.units import parse_size
+from paraes.lab.units import parse_duration, parse_size
 from paraes.lab.verdicts import LEAST_EFFECT
 
 
@@ -34,6 +34,13 @@ class _Version(argparse.Action):
 def _size(text: str) -> int:
     try:
         return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _time(text: str) -> float:
+    try:
+        return parse_duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -110,6 +117,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     ),
     "S": _number("a number of seconds from 0 to 86400", 0, 86400),
     "SIZE": _size,
+    "TIME": _time,
     **dict.fromkeys(("A.json", "B.json", "DIR", "FILE", "RESULTS.json"), Path),
 }
 
@@ -182,8 +190,9 @@ def _add_reproduce(verbs: Any) -> None:
         "reproduce",
         help="run a paper's experiment on this machine and compare with the paper's numbers",
         description="Runs the paper's axes, prints the tables, and writes results.json and "
-        "report.html. Measurements are kept in DIR/parts: an interrupted run resumes where it "
-        "stopped.",
+        "report.html. Measurements are kept in DIR/parts: an interrupted run writes the report of "
+        "what it has, and the same command resumes where it stopped, also on another machine of "
+        "the same kind (processor, cores, GPU and its driver) that has DIR.",
     )
     _add(verb, "paper PAPER", ", ".join((*NAMES, "all")))
     _add(verb, **FOLDER)
@@ -194,6 +203,9 @@ def _add_reproduce(verbs: Any) -> None:
         "--device DEV": "the GPU to use: cuda:0, hip:0, opencl:0; cpu for none (default: the first "
         "real GPU)",
         "--max-size SIZE": "leave out larger sizes",
+        "--limit TIME": "end within that time, such as 4min: start no process that would end "
+        "later, and report what there is; exit status 3 if something is left, which the same "
+        "command continues",
         "--samples N": f"samples per row and process (default: {PROCESS_SAMPLES}; with one process "
         "21, or 7 above 16 MiB and with --quick)",
         "--min-time S": "least seconds of timed work per row (default: 0); energy counters need "
@@ -262,7 +274,7 @@ def _add_compare(verbs: Any) -> None:
         "--least-effect PERCENT": f"smaller differences count as none (default: "
         f"{100 * LEAST_EFFECT:g}%%)",
         "--fail-slower PERCENT": "exit with status 1 if b is certainly slower by that much in a "
-        "row",
+        "row, and 3 if no row could be decided",
         "--allow-drift": "decide also what was not measured in turns; what changed in between "
         "counts as b's",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, asdict, replace
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
@@ -10,21 +10,29 @@ from typing import Any
 
 from paraes.lab import bench, fields
 from paraes.lab.beside import beside
+from paraes.lab.calls import Left, check_kind
+from paraes.lab.calls import section as calls_section
 from paraes.lab.configurations import group
+from paraes.lab.costs import Paces
 from paraes.lab.discovery import Machine
 from paraes.lab.document import Document, Section, Table
 from paraes.lab.errors import LabError
 from paraes.lab.fields import WrongField, at, expect, shown
+from paraes.lab.files import make_folder
 from paraes.lab.machines import described, machine_of
-from paraes.lab.measure import Part, costs_of, join, make_all
+from paraes.lab.measure import Measured, join, left_of, make_all
 from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.chapters import contradictions, drop_absent, pictures
 from paraes.lab.papers.claims import Findings, FindingsTable
 from paraes.lab.papers.data import NAMES, load_paper
 from paraes.lab.papers.evidence import Device, Evidence
-from paraes.lab.papers.setting import Setting
-from paraes.lab.papers.summary import Result, summary_section
+from paraes.lab.papers.result import Result
+from paraes.lab.papers.setting import LARGE, Setting
+from paraes.lab.papers.summary import summary_section
 from paraes.lab.runs import Run
+from paraes.lab.trial import trial
+
+WORTH_A_TRIAL = 5.0  # estimated seconds from which the machine's paces are measured first
 
 
 def papers_of(name: str) -> list[str]:
@@ -44,32 +52,68 @@ def plan(papers: list[str], setting: Setting) -> list[tuple[Run, list[str]]]:
             timed = replace(run, min_time=setting.min_time)
             known, users = planned.get(run.kind, (timed, []))
             planned[run.kind] = (known.united(timed), [*dict.fromkeys((*users, name))])
-    return list(planned.values())
+    return [
+        (part, users)
+        for run, users in planned.values()
+        for part in (run.by_direction() if _is_divided(run, setting) else [run])
+    ]
 
 
-def estimate(
-    papers: list[str], setting: Setting, machine: Machine, folder: Path
-) -> tuple[int, float]:
-    """Return how many processes `measure` will start, and about how many seconds they take."""
-    runs = [run for run, _ in plan(papers, setting)]
-    costs = costs_of(runs, machine, folder / "parts", setting.processes)
-    left = [cost for cost in costs.values() if cost > 0]
-    return len(left), sum(left)
+def _is_divided(run: Run, setting: Setting) -> bool:
+    """Tell whether each direction is a run of its own, lest one process take many minutes.
+
+    Their ratio then is one of separate processes, of which there must be several.
+    """
+    return run.size > LARGE and setting.processes > 1 and len(run.directions) > 1
+
+
+def paces_of(
+    papers: list[str],
+    setting: Setting,
+    machine: Machine,
+    folder: Path,
+    say: Callable[[str], None],
+) -> Paces:
+    """Return the paces of this machine: measured if there is more to do than that takes."""
+    usual = Paces(machine.cores)
+    if left(papers, setting, machine, folder).seconds < WORTH_A_TRIAL:
+        return usual
+    make_folder(folder / "parts")
+    check_kind(folder, machine)
+    say("short runs of the bench show how fast this machine is, and compile what the GPU needs")
+    return trial([run for run, _ in plan(papers, setting)], machine, folder / "parts")
+
+
+def left(
+    papers: list[str], setting: Setting, machine: Machine, folder: Path, paces: Paces | None = None
+) -> Left:
+    """Estimate the processes that `measure` will start, and the seconds that they take."""
+    paces = paces or Paces(machine.cores)
+    return left_of(plan(papers, setting), machine, folder / "parts", setting.processes, paces)
 
 
 def measure(
-    papers: list[str], setting: Setting, machine: Machine, folder: Path, **callbacks: Any
+    papers: list[str], setting: Setting, machine: Machine, folder: Path, **options: Any
 ) -> dict[str, Any]:
     """Make all runs of the papers and return them as one bench JSON.
 
-    Processes kept in `folder`/parts are read from there.
+    Processes kept in `folder`/parts are read from there. `options` are those of make_all.
     """
-    parts: list[Part] = make_all(
-        plan(papers, setting), machine, folder / "parts", setting.processes, **callbacks
-    )
+    return measure_what_fits(papers, setting, machine, folder, **options)[0]
+
+
+def measure_what_fits(
+    papers: list[str], setting: Setting, machine: Machine, folder: Path, **options: Any
+) -> tuple[dict[str, Any], Measured]:
+    """Do as `measure`, and return also what is left: of an interruption, or for want of time."""
+    make_folder(folder)
+    check_kind(folder, machine)
+    done = make_all(plan(papers, setting), machine, folder / "parts", setting.processes, **options)
     device = Device(machine.gpu, machine.gpu_name, machine.gpu_is_cpu, machine.gpu_reason)
-    lab = {"papers": papers, "setting": asdict(setting), "device": asdict(device)}
-    return join(parts, lab)
+    lab: dict[str, Any] = {"papers": papers, "setting": asdict(setting), "device": asdict(device)}
+    if done.left.processes:
+        lab["left"] = {"processes": done.left.processes, "seconds": done.left.seconds}
+    return join(done.parts, lab), done
 
 
 def evidence_of(whole: dict[str, Any], paper: str, source: str) -> Evidence:
@@ -89,7 +133,8 @@ def evidence_of(whole: dict[str, Any], paper: str, source: str) -> Evidence:
         parts.append(moved)
     own = {**whole, "results": results, "skipped": skipped, "lab": {**lab, "parts": parts}}
     report = group(bench.from_object(own, source))
-    return Evidence(report, Setting(**lab["setting"]), Device(**lab["device"]))
+    unfinished = lab.get("left") is not None
+    return Evidence(report, Setting(**lab["setting"]), Device(**lab["device"]), unfinished)
 
 
 def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
@@ -168,7 +213,10 @@ def _check_parts(value: Any, where: str, whole: dict[str, Any]) -> None:
     ends = {"results": 0, "skipped": 0}
     rows = {name: len(whole.get(name, [])) for name in ends}
     for place, part in fields.items(value, where):
-        fields.members(part, place)
+        inside = fields.inside(fields.members(part, place), place)
+        for name in ("host", "call", "time"):
+            expect(*inside(name), str, nullable=True)
+        fields.items(*inside("command"), nullable=True)
         _check_papers(part.get("papers"), at(place, "papers"))
         for name, end in ends.items():
             at_rows = at(place, name)
@@ -210,6 +258,10 @@ def check(whole: dict[str, Any], source: str) -> None:
             expect(device[name], at("lab.device", name), str, nullable=True)
         expect(device["is_cpu"], "lab.device.is_cpu", bool)
         _check_parts(lab["parts"], "lab.parts", whole)
+        if lab.get("left") is not None:
+            inside = fields.inside(fields.members(lab["left"], "lab.left"), "lab.left")
+            fields.whole(*inside("processes"), 1)
+            fields.number(*inside("seconds"), 0, 1e12)
     except WrongField as error:
         raise LabError(f"{source}: {error}; {bench.AGAIN}") from error
 
@@ -221,10 +273,12 @@ def document(values: list[dict[str, Any]], analysis: list[Section], sources: lis
     """
     of: dict[str, list[Section]] = {}
     results: list[Result] = []
+    labels: list[str] = []
     for whole, source in zip(values, sources, strict=True):
         check(whole, source)
         label = machine_of(whole["context"]).label
         label = f"{label}, {source}" if label in of else label
+        labels.append(label)
         of[label] = chapters(whole, source)
         results.append(_result(whole, label, of[label]))
     papers = list(dict.fromkeys(name for result in results for name in result.findings))
@@ -234,7 +288,19 @@ def document(values: list[dict[str, Any]], analysis: list[Section], sources: lis
     lead = f"The papers' measurements beside the same experiments on {machines}."
     if any(result.setting.quick for result in results):
         lead += " A quick run: small sizes and few samples."
-    return Document(title, lead, [summary_section(results), *own, *analysis])
+    lead += "".join(_unfinished(whole, label) for whole, label in zip(values, labels, strict=True))
+    parts = calls_section(list(zip(labels, values, strict=True)))
+    named = [parts] if parts is not None else []
+    return Document(title, lead, [summary_section(results), *own, *named, *analysis])
+
+
+def _unfinished(whole: dict[str, Any], label: str) -> str:
+    """Say that a reproduction is incomplete, if it is."""
+    left = whole["lab"].get("left")
+    if left is None:
+        return ""
+    text = Left(left["processes"], left["seconds"]).sentence
+    return f" On {label} the measurement is incomplete: {text}; the same command continues."
 
 
 def _result(whole: dict[str, Any], label: str, sections: list[Section]) -> Result:
@@ -248,4 +314,5 @@ def _result(whole: dict[str, Any], label: str, sections: list[Section]) -> Resul
         Setting(**lab["setting"]),
         Device(**lab["device"]),
         dict(zip(lab["papers"], found, strict=True)),  # every chapter has one such table
+        sections,
     )

@@ -20,6 +20,7 @@ PHASES = (
     "scatter",
     "gather",
 )
+GENERATES = "generates only"  # a key stream, without any text
 PORTS = "ports-"  # with a kernel's name: a rival that only keeps that kernel's AES units busy
 COUNTERS = ("cycles", "instructions", "cache_misses")  # of the processor
 OPENMP = "openmp"  # an executor
@@ -78,6 +79,7 @@ class Axes:
     overlap: bool
     group_threads: int | None
     gpu_tuning: str | None
+    traffic: str | None  # of a rival on a GPU: "reads and writes" the text, or GENERATES
 
 
 AXIS_TYPES = {axis.name: axis.type for axis in fields(Axes)}  # as they are written above
@@ -100,6 +102,7 @@ class Row(Axes):
     energy_joules: float | None
     energy_reason: str | None
     verified: bool
+    verified_reason: str | None = None  # why nobody can tell, if not `verified`; None: it is wrong
     report: int = 0  # index into Report.contexts
     process: Process = Process(0)  # the only, or the first
     samples_of: dict[Process, np.ndarray] = field(default_factory=dict)
@@ -108,6 +111,11 @@ class Row(Axes):
     build: str = ""  # names the program, where rows of several are together
     counters: dict[str, float] = field(default_factory=dict)  # of one call, by names of COUNTERS
     counters_reason: str | None = None  # why there are not all
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the output was not the expected one, as far as anybody can tell."""
+        return not self.verified and self.verified_reason is None
 
     @property
     def median_ns(self) -> float:
@@ -151,6 +159,8 @@ class Row(Axes):
             return f"(OpenSSL {self.openssl})"
         if self.rival and self.rival.startswith("openssl-evp@"):
             return f"(OpenSSL {self.rival.removeprefix('openssl-evp@')} from a file)"
+        if self.rival and self.traffic == GENERATES:
+            return f"({self.rival}, {GENERATES})"
         return f"({self.rival})" if self.rival else (self.kernel or "?")
 
     def label(self) -> str:

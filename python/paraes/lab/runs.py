@@ -1,4 +1,4 @@
-"""A run of `paraes bench`: its axes, its flags, and what it costs."""
+"""A run of `paraes bench`: its axes and its flags."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ from paraes.lab.units import size_text
 
 GPU = "gpu"  # in Run.devices: the GPU that look_at chooses
 DISTRIBUTION = "shared"  # of data to ranks: the papers timed encryption without communication
-
-
-# For estimates of the time that a run takes: seconds a byte on one core, by kernel, from a Zen 4 of
-# 2023; seconds to start a process of the bench, and to launch one with MPI.
-PACES = {"reference": 27e-9, "ttable": 5e-9}
-FAST_PACE = 1e-9
-START_SECONDS, LAUNCH_SECONDS = 0.15, 1.0
 
 
 @dataclass(frozen=True)
@@ -46,22 +39,11 @@ class Run:
         """Whether the run needs the GPU."""
         return GPU in self.devices
 
-    def cost(self, cores: int = 1) -> float:
-        """Estimate the seconds that one process of the run takes on so many cores."""
-        each = len(self.directions) * len(self.key_bits) * len(self.key_expansions)
-        each *= max(1, len(self.group_threads))
-        seconds = START_SECONDS + (LAUNCH_SECONDS if self.ranks > 1 else 0.0)
-        for device, kernel, threads in product(self.devices, self.kernels, self.threads):
-            pace = PACES.get(kernel, FAST_PACE) if device == "cpu" else FAST_PACE
-            call = self.size * pace / min(cores, threads * self.ranks)
-            rows = each * (len(self.executors) if threads > 1 else 1)
-            # Calibration and verification have a call each, and so has warm-up unless it is long.
-            calls = self.samples + (2 if call >= 1 else 3)
-            seconds += rows * max(calls * max(2e-3, call), self.min_time)
-        return seconds
+    def arguments(self, gpu: str | None, sizes: Sequence[int] = ()) -> list[str]:
+        """Return the flags of `paraes bench`, with `gpu` as the GPU.
 
-    def arguments(self, gpu: str | None) -> list[str]:
-        """Return the flags of `paraes bench`, with `gpu` as the GPU."""
+        With `sizes`, the process measures those rather than the run's own.
+        """
         devices = [gpu if device == GPU and gpu else device for device in self.devices]
         values: dict[str, Sequence[Any]] = {
             "--scope": [self.scope],
@@ -71,7 +53,7 @@ class Run:
             "--key-bits": self.key_bits,
             "--direction": self.directions,
             "--threads": self.threads,
-            "--size": [self.size],
+            "--size": sizes or [self.size],
             "--rivals": self.rivals,
             "--samples": [self.samples],
             "--min-time": [f"{self.min_time:g}"],
@@ -101,6 +83,15 @@ class Run:
         """What two runs must have in common to be united: all that is not an axis of the bench."""
         own = self.group_threads  # as an axis it would multiply the rows of all other kernels
         return (self.scope, self.kernels, self.size, self.mode, self.ranks, own)
+
+    @property
+    def implementation(self) -> Run:
+        """What runs have in common that one process can make: all but the size."""
+        return replace(self, size=0)
+
+    def by_direction(self) -> list[Run]:
+        """Return a run for each direction."""
+        return [replace(self, directions=(direction,)) for direction in self.directions]
 
     def united(self, other: Run) -> Run:
         """Return one run that measures all configurations of both, which are of one `kind`."""
@@ -158,9 +149,14 @@ class Run:
             for kernel, bits, direction, key_expansion, group_threads in product(*axes)
         ]
 
-    def title(self, gpu: str | None) -> str:
-        """Describe the run for the progress display."""
+    def title(self, gpu: str | None, sizes: Sequence[int] = ()) -> str:
+        """Describe the run for the progress display, with `sizes` rather than its own."""
         devices = "+".join(gpu or GPU if device == GPU else device for device in self.devices)
         kernels = "+".join(self.kernels)
         ranks = f", {self.ranks} ranks" if self.ranks > 1 else ""
-        return f"{devices} {kernels} {self.scope} {size_text(self.size)}{ranks}"
+        size = size_text(self.size)
+        if len(sizes) > 1:
+            size = f"{size_text(min(sizes))} to {size_text(max(sizes))}"
+        elif sizes:
+            size = size_text(sizes[0])
+        return f"{devices} {kernels} {self.scope} {size}{ranks}"

@@ -44,6 +44,10 @@ class Interval:
         """Convert to another unit: multiply both ends by `factor`, which must be positive."""
         return Interval(self.low * factor, self.high * factor, self.coverage)
 
+    def widened(self, factor: float) -> Interval:
+        """Return the interval of a ratio that may be wrong by up to `factor`, which is above 1."""
+        return Interval(self.low / factor, self.high * factor, self.coverage)
+
     def mapped(self, function: Callable[[float], float]) -> Interval:
         """Return the interval of a monotonic function of the value."""
         ends = sorted((function(self.low), function(self.high)))
@@ -77,6 +81,22 @@ def median_interval(samples: Samples, confidence: float = CONFIDENCE) -> Interva
             break
         best, best_coverage = k, coverage
     return Interval(float(values[best - 1]), float(values[n - best]), max(0.0, best_coverage))
+
+
+LEAST_PART = 3  # samples
+MOST_PARTS = 10
+
+
+def part_medians(samples: Samples) -> np.ndarray:
+    """Return the medians of consecutive parts of one process's samples, which are in time order.
+
+    Samples that follow each other are alike, because the clock and the neighbours change slowly: as
+    units they would give too narrow an interval. The medians of parts depend less on each other
+    (the method of batch means, Conway 1963). There are up to 10 parts of at least 3 samples.
+    """
+    values = np.asarray(samples, dtype=float)
+    count = min(MOST_PARTS, values.size // LEAST_PART)
+    return np.array([float(np.median(part)) for part in np.array_split(values, max(1, count))])
 
 
 def bootstrap_medians(

@@ -16,8 +16,9 @@ from typing import Any
 
 from paraes.lab.discovery import devices_of, digest_of, find_program
 from paraes.lab.errors import USAGE, LabError
+from paraes.lab.execution import execute
 from paraes.lab.files import locked, make_folder, write_whole
-from paraes.lab.measure import dumps, execute, kept, rounds, sweep
+from paraes.lab.measure import dumps, kept, rounds, sweep
 from paraes.lab.rows import SCHEMA
 
 # Flags of the bench that this module gives itself.
@@ -122,5 +123,6 @@ def measure(
         target = folder / f"{name}.json"
         write_whole(target, dumps({"schema": SCHEMA, "axes": flags, "runs": runs[name]}))
         written.append(target)
-    wrong = sum(not row["verified"] for own in runs.values() for r in own for row in r["results"])
+    rows = [row for own in runs.values() for report in own for row in report["results"]]
+    wrong = sum(row["verified"] is False for row in rows)
     return written, wrong

@@ -45,6 +45,14 @@ def size_text(size: float) -> str:
     return f"{significant(size, 4)} B"
 
 
+def exact_size_text(size: int) -> str:
+    """Format a number of bytes without rounding, as parse_size reads it: 64KiB."""
+    for prefix, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size and size % (1 << bits) == 0:
+            return f"{size >> bits}{prefix}"
+    return str(size)
+
+
 def significant(value: float, digits: int = 4) -> str:
     """Format a value with `digits` significant digits; exponents only far from 1."""
     if value == 0:
@@ -83,6 +91,17 @@ def duration_text(seconds: float) -> str:
     if seconds < 100 * 60:
         return f"{round(seconds / 60)} min"
     return f"{significant(seconds / 3600, 2)} h"
+
+
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(s|min|h)?")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of a time such as 90, 90s, 4min or 1.5h."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or float(match[1]) == 0:
+        raise ValueError(f"'{text}' is not a time; write 90s, 4min or 1.5h")
+    return float(match[1]) * {"s": 1, "min": 60, "h": 3600}[match[2] or "s"]
 
 
 def megabytes_per_second(size: float, nanoseconds: float) -> float:

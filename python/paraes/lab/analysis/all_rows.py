@@ -36,6 +36,8 @@ def rows_section(rows: list[Row]) -> Section:
         return len(row.outliers) if len(row.samples_of) <= 1 else None
 
     def verified(row: Row) -> Cell:
+        if row.verified_reason is not None:
+            return f"no: {row.verified_reason}"
         return "yes" if row.verified else "WRONG"
 
     failed = Missing("the measurement failed")

@@ -6,10 +6,11 @@ variables, and every point has a tooltip with its value.
 """
 
 from paraes.lab.drawing.plots import draw, write_all
-from paraes.lab.drawing.style import COLUMN_MM, KINDS, MM, PAGE, PHONE, theme_css
+from paraes.lab.drawing.style import CARD, COLUMN_MM, KINDS, MM, PAGE, PHONE, theme_css
 from paraes.lab.drawing.svg import page_svg, standalone_svg
 
 __all__ = [
+    "CARD",
     "COLUMN_MM",
     "KINDS",
     "MM",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paraes.lab.document import Document, Figure
+from paraes.lab.document import Document, Figure, Series
 from paraes.lab.drawing.axes import axis_span, below, shown_points, ticks, value_text, y_span
 from paraes.lab.drawing.sheet import Sheet, legend, spread
 from paraes.lab.drawing.style import (
@@ -137,12 +137,13 @@ class _Names:
 
     width: float
     font: float
+    series: list[Series]
     labels: list[tuple[int, float, float, float, list[str]]]
 
     def write(self, sheet: Sheet, axes: Any, edge: float) -> None:
         """Write the names right of the plot, whose edge is at `edge`, and lead the ends to them."""
         for i, x, y, middle, lines in self.labels:
-            colour = LIGHT[i % len(LIGHT)]
+            colour = look(i, self.series[i])["color"]
             at = axes.transData.transform((x, y))  # in pixels, which are points
             start, end = max(float(at[0]) + 4, 0.0), sheet.height - float(at[1])
             xs, ys = [start, edge + 5, edge + 10], [end, end, middle]
@@ -184,7 +185,7 @@ def _names_at_ends(
         return None
     width = max(sheet.measure(text, font) for *_, lines in ends for text in lines)
     labels = [(i, x, y, at, lines) for (i, x, y, lines), at in zip(ends, places, strict=True)]
-    return _Names(width, font, labels)
+    return _Names(width, font, figure.series, labels)
 
 
 # Bars of shares

@@ -63,12 +63,16 @@ class Layout:
 # A hundred units of a page's CSS are an inch here, so 9 points are 12.5 pixels.
 PAGE = Layout(7.6, 3.2, 9.0, 8, 7, True)
 PHONE = Layout(3.44, 2.3, 9.0, 4, 5, False)
+CARD = Layout(3.7, 1.2, 8.5, 4, 4, False)  # beside others on a wide page, alone on a narrow one
 COLUMN_MM = 88.0  # a column of the two-column formats of IEEE and ACM
 
 
 def look(index: int, series: Series) -> dict[str, Any]:
-    """Return how matplotlib draws a series: no two of 72 have the same colour and marker."""
-    colour = LIGHT[index % len(LIGHT)]
+    """Return how matplotlib draws a series: no two of 72 have the same colour and marker.
+
+    Lines of one subject share their colour, not their marker.
+    """
+    colour = LIGHT[(index if series.colour is None else series.colour) % len(LIGHT)]
     open_marker = series.origin in ("paper", "predicted")
     return {
         "color": colour,

@@ -24,7 +24,8 @@ from paraes.lab.document import (
 )
 from paraes.lab.papers.cells import Rows, common, ratio
 from paraes.lab.papers.data import Paper
-from paraes.lab.papers.evidence import Evidence
+from paraes.lab.papers.direction import joined, of_crossover, side
+from paraes.lab.papers.evidence import Evidence, LeftOut
 from paraes.lab.rows import Row
 from paraes.lab.statistics import LEAST_UNITS, Interval
 from paraes.lab.units import plural, significant, size_text
@@ -56,7 +57,8 @@ class Claim:
     With `"each": true` the quantity has several cases, and all must fit; with `"each": "most"` more
     than half of them.
     `needs` may have `cpus` and `cpus_below` (CPUs that can run at once), `gpu`, and `disk` (files
-    that are read from one).
+    that are read from one). `means` says for `lower` and `higher` what it tells about the machine
+    if the quantity is outside the rule on that side.
     """
 
     id: str
@@ -67,6 +69,7 @@ class Claim:
     rule: dict[str, Any]
     unit: str = ""
     needs: dict[str, Any] = field(default_factory=dict)
+    means: dict[str, str] = field(default_factory=dict)
 
     def rule_text(self) -> str:
         """Say what counts as agreement."""
@@ -92,6 +95,9 @@ class Finding:
 
     `effect` is the quantity with its interval in one line, of several cases the one that fits the
     rule least. `lacks` says what the machine lacks to show the claim, in the order of `unmet`.
+    `direction` is that of a claim that differs. `value` is the number of the effect, in the unit of
+    the claim, and `at` the size or the case that it is of. `command` measures the sizes that were
+    left out, where only they are lacking.
     """
 
     claim: Claim
@@ -102,6 +108,27 @@ class Finding:
     rule: str
     effect: str
     lacks: tuple[str, ...] = ()
+    direction: str = ""
+    value: Cell = None
+    at: str = ""
+    command: str = ""
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict, which says in which direction a claim differs."""
+        return f"{self.verdict}: {self.direction}" if self.direction else self.verdict
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A verdict on a claim, and what a Finding says of it."""
+
+    here: str
+    verdict: str
+    effect: str
+    direction: str = ""
+    value: Cell = None
+    at: str = ""
 
 
 @dataclass
@@ -246,13 +273,12 @@ class Findings:
             raise ValueError(f"the claim {name} was judged twice")
         about = f"{claim.about}, {size_text(size)}" if size is not None else claim.about
         if isinstance(value, Crossover) or (value is None and claim.rule["is"] == "crossover"):
-            here, verdict = self._crossover(claim, value)
-            effect = here
+            judged = self._crossover(claim, value)
         elif isinstance(value, (list, tuple)):
-            here, verdict, effect = self._cases(claim, value)
+            judged = self._cases(claim, value)
         else:
-            here, verdict = self._value(claim, value)
-            effect = here
+            judged = self._one(claim, value, size_text(size) if size is not None else "")
+        here, verdict, effect = judged.here, judged.verdict, judged.effect
         lacks = unmet(claim.needs, self.evidence)
         if lacks:
             effect = lacking = "; ".join(lacks.values())
@@ -264,6 +290,16 @@ class Findings:
         if note and verdict in MEASURED:
             here = f"{here}; {note}"
             effect = f"{effect}; {note}"
+        direction = judged.direction if verdict == DIFFERS else ""
+        if meaning := claim.means.get(direction):
+            here = f"{here}; {meaning}"
+            effect = f"{effect}; {meaning}"
+        command = ""
+        if verdict in (NOT_MEASURED, UNDECIDED):
+            command = self._command(claim, value)
+        if command:
+            what = "decide it" if verdict == NOT_MEASURED else "measure the other sizes"
+            here = f"{here}; to {what}: {command}"
         self._found[name] = Finding(
             claim,
             about,
@@ -273,6 +309,10 @@ class Findings:
             claim.rule_text(),
             effect,
             tuple(lacks),
+            direction,
+            judged.value if verdict in MEASURED else None,
+            judged.at,
+            command,
         )
 
     def add_at_largest(
@@ -295,6 +335,21 @@ class Findings:
         said = theirs(size) if theirs is not None and size is not None else None
         self.add(name, how(over[shown], under[shown]), size, said, note)
 
+    def _command(self, claim: Claim, value: Cell | Sequence[Case] | Crossover | None) -> str:
+        """Return the command that measures the sizes whose lack leaves a claim undecided.
+
+        It is empty if other things are lacking, too.
+        """
+        if claim.rule["is"] == "crossover":
+            high = claim.rule["between"][1]
+            sizes = [high] if self.evidence.leaves_out(high) else []
+        else:
+            cells = [c.cell for c in value] if isinstance(value, (list, tuple)) else [value]
+            missing = [cell for cell in cells if isinstance(cell, Missing)]
+            sizes = [cell.size for cell in missing if isinstance(cell, LeftOut)]
+            sizes = sizes if len(sizes) == len(missing) else []
+        return self.evidence.setting.command(self.paper.id, max(sizes)) if sizes else ""
+
     def _value(self, claim: Claim, cell: Cell) -> tuple[str, str]:
         if isinstance(cell, Missing):
             return shorten(cell.reason), NOT_MEASURED
@@ -309,12 +364,17 @@ class Findings:
             return f"{text}{TOO_FEW}", UNDECIDED
         return text, judge(claim.rule, interval)
 
-    def _cases(self, claim: Claim, cases: Sequence[Case]) -> tuple[str, str, str]:
+    def _one(self, claim: Claim, cell: Cell, at: str) -> _Judged:
+        text, verdict = self._value(claim, cell)
+        direction = side(claim.rule, cell.interval) if verdict == DIFFERS else ""
+        return _Judged(text, verdict, text, direction, cell, at)
+
+    def _cases(self, claim: Claim, cases: Sequence[Case]) -> _Judged:
         measured = [c for c in cases if not isinstance(c.cell, Missing) and c.cell is not None]
         if not measured:
             reasons = [c.cell.reason for c in cases if isinstance(c.cell, Missing)]
             here = shorten(reasons[0]) if reasons else "no rows"
-            return here, NOT_MEASURED, here
+            return _Judged(here, NOT_MEASURED, here)
         judged = [(case, *self._value(claim, case.cell)) for case in measured]
         verdicts = [verdict for _, _, verdict in judged]
         absent = len(cases) - len(measured)
@@ -335,8 +395,12 @@ class Findings:
         effect = f"{worst.name}: {text}" if worst.name else text
         effect += f"; {head}" if head and not few else ""
         if few:  # said once
-            return f"{texts}{more}{few}", verdict, effect
-        return (f"{head}: {texts}{more}" if head else f"{texts}{more}"), verdict, effect
+            here = f"{texts}{more}{few}"
+        else:
+            here = f"{head}: {texts}{more}" if head else f"{texts}{more}"
+        broken = [case.cell.interval for case, _, of_case in judged if of_case == DIFFERS]
+        direction = joined(side(claim.rule, interval) for interval in broken)
+        return _Judged(here, verdict, effect, direction, worst.cell, worst.name)
 
     def _margin(self, claim: Claim, cell: Cell) -> float:
         interval = getattr(cell, "interval", None)
@@ -344,7 +408,13 @@ class Findings:
             return float("inf")
         return margin(claim.rule, interval)
 
-    def _crossover(self, claim: Claim, found: Crossover | None) -> tuple[str, str]:
+    def _crossover(self, claim: Claim, found: Crossover | None) -> _Judged:
+        text, verdict = self._crossover_verdict(claim, found)
+        differs = found is not None and verdict == DIFFERS
+        direction = of_crossover(claim.rule["between"], found) if differs else ""
+        return _Judged(text, verdict, text, direction)
+
+    def _crossover_verdict(self, claim: Claim, found: Crossover | None) -> tuple[str, str]:
         low, high = claim.rule["between"]
         text = crossover_text(found)
         if found is None:
@@ -381,7 +451,7 @@ class Findings:
             f"{self.paper.id}-agreement",
             verdicts_text([f.verdict for f in findings]),
             [Column(title, "text") for title in titles],
-            [[f.about, f.paper, f.here, f.verdict, f.rule] for f in findings],
+            [[f.about, f.paper, f.here, f.verdict_text, f.rule] for f in findings],
             notes,
             keys=1,
             form="findings",

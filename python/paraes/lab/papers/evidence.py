@@ -12,6 +12,7 @@ from paraes.lab.rows import AXES, OPENMP, Report, Row, Skip
 from paraes.lab.runs import GPU
 from paraes.lab.units import size_text
 
+NOT_YET = "not measured yet: the same command continues"
 # Axes of the papers' experiments where a lookup names no other.
 DEFAULTS = {
     "mode": "ecb",
@@ -45,6 +46,13 @@ class Device:
         return f"GPU, here {self.title}" if self.is_cpu else "GPU"
 
 
+@dataclass(frozen=True)
+class LeftOut(Missing):
+    """The reason why there is no value of a size that --max-size or --quick left out."""
+
+    size: int
+
+
 @dataclass
 class Evidence:
     """The rows of one paper's experiment."""
@@ -52,6 +60,7 @@ class Evidence:
     report: Report
     setting: Setting
     device: Device
+    unfinished: bool = False  # whether processes are left to measure
 
     def cpu(
         self, kernel: str, size: int, threads: int = 1, executor: str = OPENMP, **axes: Any
@@ -85,20 +94,31 @@ class Evidence:
                 f"{found[0].label()}, {size_text(found[0].bytes)}, where one is expected: "
                 "reproduce into a folder of its own"
             )
-        return found[0] if found else Missing(self.why(**axes))
+        if found:
+            return found[0]
+        reason = self.why(**axes)
+        return Missing(reason) if axes["device"] == GPU else self.missing(reason, axes["bytes"])
+
+    def missing(self, reason: str, size: int) -> Missing:
+        """Return a Missing that tells whether the size was left out."""
+        return LeftOut(reason, size) if self.leaves_out(size) else Missing(reason)
+
+    def leaves_out(self, size: int) -> bool:
+        """Tell whether --max-size or --quick leaves out a size."""
+        return not self.setting.sizes([size])
 
     def why(self, **axes: Any) -> str:
         """Return the reason why there is no such row."""
         axes = DEFAULTS | axes
         if axes["device"] == GPU:
             return self.device.reason or "no GPU"
-        if not self.setting.sizes([axes["bytes"]]):
+        if self.leaves_out(axes["bytes"]):
             return self.setting.why_left_out()
         wrong = [row for row in self.report.rows if not row.verified]
         if any(all(getattr(row, k) == v for k, v in axes.items()) for row in wrong):
             return "the output was WRONG or the run failed"
         fitting = (skip.reason for skip in self.report.skipped if _fits(skip, axes))
-        return next(fitting, "not measured")
+        return next(fitting, NOT_YET if self.unfinished else "not measured")
 
 
 def _fits(skip: Skip, axes: dict[str, Any]) -> bool:

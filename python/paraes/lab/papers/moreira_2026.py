@@ -231,7 +231,7 @@ def _judge_direction(findings: Findings, direction: str, rows: _Direction) -> No
 
 
 def _judge_rates(findings: Findings, encrypt: _Direction, decrypt: _Direction) -> None:
-    findings.add("cpu-rate", _against_largest(encrypt.cpu, SIZES) or [_too_few(SIZES)])
+    findings.add("cpu-rate", _against_largest(encrypt.cpu, SIZES) or [_too_few(findings, SIZES)])
     for name, over, under in (
         ("decrypt-cpu", decrypt.cpu, encrypt.cpu),
         ("decrypt-gpu", decrypt.whole, encrypt.whole),
@@ -242,7 +242,7 @@ def _judge_rates(findings: Findings, encrypt: _Direction, decrypt: _Direction) -
         cases += _against_largest(rows, LARGE, f"{noun}, ")
         if found := [r for s in LARGE if (r := value_of(rate(rows[s]))) is not None]:
             rates.append(f"{noun} at {significant(min(found))} to {significant(max(found))} MB/s")
-    findings.add("gpu-rate", cases or [_too_few(LARGE)], note=", ".join(rates))
+    findings.add("gpu-rate", cases or [_too_few(findings, LARGE)], note=", ".join(rates))
     findings.add("copies-small", by_size(SMALL, lambda s: _copies_over_kernel(encrypt.whole[s])))
 
 
@@ -256,8 +256,9 @@ def _against_largest(rows: Rows, sizes: list[int], name: str = "") -> list[Case]
     return [Case(f"{name}{size_text(s)}", rate_ratio(rows[s], largest)) for s in others]
 
 
-def _too_few(sizes: list[int]) -> Case:
-    return Case("", Missing(f"needs two sizes of {', '.join(map(size_text, sizes))}"))
+def _too_few(findings: Findings, sizes: list[int]) -> Case:
+    reason = f"needs two sizes of {', '.join(map(size_text, sizes))}"
+    return Case("", findings.evidence.missing(reason, sizes[-1]))
 
 
 def _copies_over_kernel(row: Row | Missing) -> Cell:

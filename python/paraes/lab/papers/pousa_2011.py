@@ -201,7 +201,8 @@ def _judge_openmp(findings: Findings, paper: Paper, family: Family) -> None:
     theirs = _times(speedups.number(size, "omp8"))
     findings.add("openmp-8-speedup", eight(size), size, theirs)
     findings.add("openmp-8-efficiency", scaled(eight(LARGE), 1 / THREADS), LARGE)
-    small: Cell = Missing(f"{size_text(SMALL)} is the only size that was measured")
+    reason = f"{size_text(SMALL)} is the only size that was measured"
+    small: Cell = findings.evidence.missing(reason, SIZES[1])
     if size > SMALL:
         small = ratio_of_ratios(
             (family.serial(SMALL), family.openmp(SMALL)), (family.serial(size), family.openmp(size))

@@ -12,7 +12,7 @@ from paraes.lab.document import Cell, Missing, Predicted, Series
 from paraes.lab.papers.cells import COPIES, duration, ratio, scaled, together
 from paraes.lab.papers.claims import Findings, by_size
 from paraes.lab.papers.derived_table import Line
-from paraes.lab.papers.evidence import Evidence
+from paraes.lab.papers.evidence import Evidence, LeftOut
 from paraes.lab.papers.figures import Cells, predicted_series
 from paraes.lab.papers.setting import MIB, Setting
 from paraes.lab.rows import OPENMP, Row
@@ -228,7 +228,7 @@ class Family:
     def _no_model(self, size: int) -> Missing:
         setting = self.evidence.setting
         if not setting.sizes([size]):
-            return Missing(setting.why_left_out())
+            return LeftOut(setting.why_left_out(), size)
         row = self.mpi(self.fair_ranks[0], size) if self.fair_ranks else None
         reason = "no serial row"
         if isinstance(row, Missing):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from paraes.lab.units import size_text
+from paraes.lab.statistics import LEAST_UNITS
+from paraes.lab.units import exact_size_text, size_text
 
 MIB = 1 << 20
 
 QUICK_SIZE = 1 * MIB
 PROCESSES = 8  # two sets of 8 decide up to 321 comparisons at once
 PROCESS_SAMPLES = 3
+LARGE = 256 * MIB  # above it a call may take a minute: several processes have one sample each
 QUICK_SAMPLES = 7  # a 95 % interval of the median needs at least 6
 
 
@@ -41,7 +43,7 @@ class Setting:
         if self.samples is not None:
             return self.samples
         if self.processes > 1:
-            return PROCESS_SAMPLES
+            return PROCESS_SAMPLES if size <= LARGE else 1
         if self.quick or size > 16 * MIB:
             return QUICK_SAMPLES
         return 21
@@ -51,6 +53,15 @@ class Setting:
         if self.max_size is not None:
             return f"left out: --max-size {size_text(self.max_size)}"
         return "left out by --quick"
+
+    def command(self, paper: str, size: int) -> str:
+        """Return the command that measures a paper up to `size` with enough processes."""
+        words = ["paraes-lab reproduce", paper, "-o DIR --max-size", exact_size_text(size)]
+        if self.processes >= LEAST_UNITS and self.processes != PROCESSES:
+            words.append(f"--processes {self.processes}")
+        words += [f"--samples {self.samples}"] if self.samples is not None else []
+        words += [f"--ranks {','.join(map(str, self.ranks))}"] if self.ranks is not None else []
+        return " ".join(words)
 
     def thread_counts(self, limit: int = 8) -> list[int]:
         """Return 1, 2, 4, … and the number of cores, none above the cores or `limit`."""

@@ -10,11 +10,14 @@ from markupsafe import Markup, escape
 from paraes.lab import drawing
 from paraes.lab.document import (
     AsPrinted,
+    Block,
     Bullets,
+    Cards,
     Cell,
     Column,
     Document,
     Estimate,
+    Facts,
     Figure,
     Missing,
     Paragraph,
@@ -26,10 +29,12 @@ from paraes.lab.document import (
 # Tables with more rows are folded, to keep the page short enough to scroll through.
 OPEN_ROWS = 30
 SUMMARY = "verdicts"  # the section of the first screen, before the contents
-VERDICTS = {  # those that have a colour
+VERDICTS = {  # those that have a colour; that of an error is for wrong bytes and regressions
     **dict.fromkeys(("agrees", "faster"), "good"),
-    **dict.fromkeys(("differs", "slower", "WRONG"), "bad"),
-    **dict.fromkeys(("undecided", "not measured", "not testable here", "predicted"), "open"),
+    "differs": "other",
+    **dict.fromkeys(("slower", "WRONG"), "bad"),
+    **dict.fromkeys(("undecided", "predicted"), "open"),
+    **dict.fromkeys(("not measured", "not testable here"), "none"),
 }
 
 
@@ -96,8 +101,20 @@ def _arranged(document: Document) -> tuple[list[Section], list[Section]]:
     return figures, details
 
 
+def _split(first: Section) -> tuple[list[Block], list[Block]]:
+    """Divide the blocks of the first section: up to the cards, and the claims below."""
+    end = next(i for i, b in enumerate(first.blocks, 1) if isinstance(b, Cards))
+    return list(first.blocks[:end]), list(first.blocks[end:])
+
+
+def _verdict_class(text: str) -> str:
+    """Return the class of a cell or a count; a verdict may have its direction after a colon."""
+    return VERDICTS.get(text.partition(":")[0], "")
+
+
 def _kind(block: object) -> str:
     kinds = {Table: "table", Figure: "figure", Paragraph: "paragraph", Bullets: "bullets"}
+    kinds |= {Facts: "facts", Cards: "cards"}
     return next(name for kind, name in kinds.items() if isinstance(block, kind))
 
 
@@ -115,17 +132,21 @@ def render(document: Document) -> str:
         cell=_cell,
         wide=lambda figure: Markup(drawing.page_svg(figure, drawing.PAGE, "-wide")),
         narrow=lambda figure: Markup(drawing.page_svg(figure, drawing.PHONE, "-narrow")),
+        small=lambda figure: Markup(drawing.page_svg(figure, drawing.CARD, "-card")),
         table_data=_table_data,
         figure_data=_figure_data,
         open_rows=OPEN_ROWS,
-        verdict_class=lambda text: VERDICTS.get(text, ""),
+        verdict_class=_verdict_class,
     )
     figures, details = _arranged(document)
     first = details.pop(0) if details and details[0].name == SUMMARY else None
+    top, claims = _split(first) if first else ([], [])
     template = environment.get_template("report.html")
     return template.render(
         document=document,
-        first=first,
+        first=first and Section(first.name, first.title, top),
+        claims=claims and Section("claims", "Claims of the papers", claims),
+        anchors={section.name for section in (*figures, *details)},
         figures=figures,
         details=details,
         figure_style=Markup(drawing.theme_css(".figure")),
