@@ -45,6 +45,11 @@ FAKE = """\
                    direction="encrypt", transfer=None, format=None, scope=axes["--scope"], bytes=1 << 30,
                    bytes_per_second=250e9, verified="wrong" not in fake)
         skipped = [dict(row, reason="no room")] * 2
+        if "--rival" in axes:
+            name = axes["--rival"].split("=")[0]
+            right = name == "example" or "blind" in fake
+            row.update(rival=name, kernel=None, verified=right)
+            fake = [] if right else ["wrong"]
         print(json.dumps({{"schema": 7, "results": [row], "skipped": skipped}}))
         sys.exit(1 if "wrong" in fake else 0)
     elif words[0] == "lab" and "lab" in fake:
@@ -72,6 +77,11 @@ FAKE_NCU = """\
     print("    Section: GPU Speed Of Light Throughput")
     print("    Memory Throughput                 %        45.67")
     print("    Memory Throughput      Tbyte/second         1.23")
+"""
+FAKE_NVCC = """\
+    #!{python}
+    import shutil, sys
+    shutil.copy(sys.argv[-3], sys.argv[-1])
 """
 FAKE_SANITIZER = """\
     #!{python}
@@ -199,6 +209,24 @@ class WithStandIns(Folder):
         for name in PROGRAMS:
             rest = " --gtest_filter=-*OpenCl*" if name.startswith("device") else ""
             self.assertIn(f"$ {self.packed}/paraes_gpu_{name}{rest} --gtest_brief=1", log)
+
+    def test_example_of_a_rival_is_right_and_found_on_the_default_stream(self):
+        self.assertIn("no rival: it is not packed", self.check("variants"))
+        rival = self.packed / "rival"
+        rival.mkdir()
+        example = HERE.parents[1] / "docs/examples/own_device_rival.cu"
+        self.assertIn("own.stream)", example.read_text())  # what the step replaces
+        shutil.copy(example, rival)
+        path = self.tools(nvcc=FAKE_NVCC)
+        output = self.check("variants", PATH=path)
+        self.assertIn("a rival on the default stream: verified [False]", output)
+        self.assertEqual(self.outcomes(), {"variants": True})
+        runs = json.loads(self.read("variants.json"))["runs"]
+        self.assertEqual([row["verified"] for run in runs for row in run["results"] if row["rival"]],
+                         [True])
+        self.check("variants", PATH=path, FAKE="blind", status=1)
+        self.assertEqual(self.summary()["steps"]["variants"]["failures"],
+                         ["a rival that works on another stream was not found"])
 
     def test_tools_and_laboratory_run_where_they_are_installed(self):
         path = self.tools(ncu=FAKE_NCU, compute_sanitizer=FAKE_SANITIZER)
