@@ -210,6 +210,16 @@ class WithStandIns(Folder):
             rest = " --gtest_filter=-*OpenCl*" if name.startswith("device") else ""
             self.assertIn(f"$ {self.packed}/paraes_gpu_{name}{rest} --gtest_brief=1", log)
 
+    def test_archives_without_papers_and_flags_that_a_brief_run_ignores_are_refused(self):
+        archive = self.scratch / "folders.tar"
+        with tarfile.open(archive, "w") as file:
+            file.add(__file__, "opencl/something")
+        output = self.check("papers", "--continue", str(archive), FAKE="lab")
+        self.assertIn(f"not run: --continue {archive}: it has no papers/", output)
+        for flags in (["--sizes", "all"], ["--continue", str(archive)]):
+            self.assertIn("leave out --sizes and --continue",
+                          self.check("--quick", "papers", *flags, status=2))
+
     def test_example_of_a_rival_is_right_and_found_on_the_default_stream(self):
         self.assertIn("no rival: it is not packed", self.check("variants"))
         rival = self.packed / "rival"

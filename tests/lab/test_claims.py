@@ -517,7 +517,7 @@ def test_soares_speedups_are_drawn_for_all_threads_of_its_table():
 def test_a_claim_whose_sizes_were_left_out_says_which_command_decides_it():
     small = simulate("moreira-2026", max_size=MIB, processes=6)
     lines = found(small, "moreira-2026")
-    command = "paraes-lab reproduce moreira-2026 -o DIR --max-size 1GiB --processes 6"
+    command = "paraes-lab reproduce moreira-2026 -o NEW --max-size 1GiB --processes 6"
     assert lines["gpu-rate"]["verdict"] == "not measured"
     assert lines["gpu-rate"]["here"].endswith(f"; to decide it: {command}")
     # All that is needed is measured.
@@ -532,7 +532,7 @@ def test_a_claim_on_every_size_says_how_to_measure_those_that_were_left_out():
     lines = found(small, "pousa-2011")
     here = lines["decryption-gpu"]["here"]
     assert lines["decryption-gpu"]["verdict"] == "undecided"
-    command = "paraes-lab reproduce pousa-2011 -o DIR --max-size 15MiB --ranks 2,4"
+    command = "paraes-lab reproduce pousa-2011 -o NEW --max-size 15MiB --ranks 2,4"
     assert here.endswith(f"; to measure the other sizes: {command}")
     # Of one process each, more sizes decide nothing without more processes.
     quick = simulate("pousa-2011", max_size=MIB, processes=1, ranks=[2, 4])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic import report, reproduction, row, runs
+from synthetic import loaded, report, reproduction, row, runs
 
 from paraes.lab import bench, compare, turns
 from paraes.lab.errors import LabError
@@ -174,6 +174,13 @@ def test_verdicts_from_8_processes_are_not_marked():
     assert table.rows[0][-1] == "slower" and not any("weaker" in note for note in table.notes)
 
 
+def test_one_process_of_several_threads_decides_nothing():
+    a = loaded(row(samples_ns=[1000.0 + i for i in range(30)], threads=4))
+    b = loaded(row(samples_ns=[2000.0 + i for i in range(30)], threads=4))
+    (line,) = compare.comparison(a, b).lines
+    assert line.verdict == "undecided" and "with several threads or ranks" in line.reason
+
+
 def test_17_samples_of_one_process_decide_nothing_and_18_do():
     rng = np.random.default_rng(3)
     for count, word in ((17, "undecided"), (18, "slower")):
@@ -331,7 +338,7 @@ def test_fail_slower_exits_1_if_a_row_is_slower_and_0_if_undecided(tmp_path, lab
     status, _, err = lab("compare", a, little, "--fail-slower", "3%")
     assert (status, err) == (0, "paraes-lab: b is slower by 3 % or more in 0 rows.\n")
     status, _, err = lab("compare", a, few, "--fail-slower", "3%")
-    assert status == 3 and "in 0 rows; 1 is undecided. No row could be decided" in err
+    assert status == 3 and "in 0 rows; 1 of 1 is undecided. No row could be decided" in err
     assert lab("compare", a, slower)[0] == 0
 
 
@@ -348,10 +355,10 @@ def test_fail_slower_exits_0_if_one_row_is_decided_and_3_if_none_is(tmp_path, la
     a = file(tmp_path / "a.json", two_rows(rng, 1000.0, 1000.0))
     same = file(tmp_path / "b.json", two_rows(rng, 1000.0, 1029.5, start=1))
     status, _, err = lab("compare", a, same, "--fail-slower", "3%")
-    assert status == 0 and err.endswith("in 0 rows; 1 is undecided.\n")
+    assert status == 0 and err.endswith("in 0 rows; 1 of 2 is undecided.\n")
     near = file(tmp_path / "c.json", two_rows(rng, 1029.5, 1029.5, start=1))
     status, _, err = lab("compare", a, near, "--fail-slower", "3%")
-    assert status == 3 and "2 are undecided. No row could be decided; the rule and the" in err
+    assert status == 3 and "2 of 2 are undecided. No row could be decided; the rule and the" in err
     assert lab("compare", a, near)[0] == 0
 
 

@@ -82,6 +82,22 @@ def test_a_crossover_of_too_few_units_has_no_interval():
     assert 11000 in enough.interval
 
 
+def test_what_is_particular_to_a_process_is_in_all_of_its_sizes():
+    """The interval is wider than if each size had processes of its own."""
+    rng = np.random.default_rng(2)
+    shared = rng.lognormal(0, 0.1, 9)
+    sizes = SIZES[:4]
+    gpu = {s: (20000.0 + s) * rng.lognormal(0, 0.01, 9) for s in sizes}
+    together = {s: 4.0 * s * shared * rng.lognormal(0, 0.02, 9) for s in sizes}
+    apart = {s: rng.permutation(times) for s, times in together.items()}
+
+    def width(cpu):
+        ends = crossover(cpu, gpu).interval
+        return np.log(ends.high / ends.low)
+
+    assert width(together) > 1.1 * width(apart)
+
+
 def test_a_crossover_in_noise_has_no_interval():
     """Equally fast but for noise: about half of the resamples cross."""
     rng = np.random.default_rng(1)

@@ -15,7 +15,7 @@ from paraes.lab.costs import Pace, Paces, seconds_of
 from paraes.lab.papers.data import NAMES
 from paraes.lab.papers.setting import Setting
 from paraes.lab.runs import GPU, Run
-from paraes.lab.trial import LARGER, SMALL, trial
+from paraes.lab.trial import LARGER, SMALL, _pace, trial
 
 MIB = 1 << 20
 RECORDED = Path(__file__).resolve().parents[2] / "bench/results/h200-16cores-papers-1MiB.json"
@@ -76,6 +76,14 @@ def test_trial_of_programs_that_fail_keeps_the_usual_paces(fake, tmp_path, monke
     monkeypatch.setenv("FAKE_FAIL", "bench")
     machine = discovery.look_at(fake / "paraes", None, str(fake / "mpirun"))
     assert trial([CPU_RUN, GPU_RUN, replace(CPU_RUN, ranks=2)], machine, tmp_path) == Paces(4)
+
+
+def test_rows_of_the_trial_that_failed_keep_the_usual_pace(fake, tmp_path, monkeypatch):
+    assert _pace([{"bytes": SMALL, "samples_ns": [1.0]}]) is None
+    machine = discovery.look_at(fake / "paraes", None, str(fake / "mpirun"))
+    failed = {"results": [{"bytes": SMALL, "samples_ns": [], "kernel": "ttable"}]}
+    monkeypatch.setattr("paraes.lab.trial.execute", lambda *_: (failed, ""))
+    assert trial([CPU_RUN, GPU_RUN], machine, tmp_path) == Paces(4)
 
 
 def test_processes_that_ended_correct_the_estimate(fake, tmp_path, monkeypatch):

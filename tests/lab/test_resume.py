@@ -285,7 +285,12 @@ def test_a_limit_divides_a_measurement_into_calls_that_continue(
 def test_a_limit_that_is_too_short_for_any_process_says_what_is_needed(fake, tmp_path, lab, clock):
     status, _, err = lab("reproduce", "soares", "--limit", "15s", "-o", tmp_path / "out")
     assert status == 1 and clock.seconds == 0
-    assert re.search(r"--limit 15 s is too short: the shortest process .* take about \d+ s", err)
+    assert "--limit 15 s is too short: the report alone takes about 15 s" in err
+    status, _, err = lab("reproduce", "soares", "--limit", "15.1s", "-o", tmp_path / "out")
+    assert status == 1 and clock.seconds == 0
+    needed = re.search(r"too short: the trial, the shortest .* take about (\d+) s", err)[1]
+    status, _, err = lab("reproduce", "soares", "--limit", f"{needed}s", "-o", tmp_path / "out")
+    assert status == 3 and clock.seconds > 0, err
     status, _, err = lab("reproduce", "soares", "--limit", "soon", "-o", tmp_path / "out")
     assert status == 2 and "'soon' is not a time; write 90s, 4min or 1.5h" in err
 
@@ -327,6 +332,75 @@ def test_another_kind_of_machine_is_refused(fake, tmp_path, lab, monkeypatch, ch
     status, _, err = lab("reproduce", "soares", "--quick", "-o", tmp_path / "out")
     assert status == 1 and log_of(tmp_path) == before
     assert re.search(rf"was measured on another kind of machine \({said}\): continue on one", err)
+
+
+def test_a_machine_without_the_gpu_that_measured_is_refused(fake, tmp_path, lab, monkeypatch):
+    command = ["reproduce", "moreira-2026", "--max-size", "1KiB", "-o", tmp_path / "out"]
+    assert lab(*command)[0] == 0
+    before = (tmp_path / "out" / "results.json").read_bytes()
+    monkeypatch.setattr(discovery, "_choose_gpu", lambda *_: (None, "the driver is gone"))
+    status, _, err = lab(*command)
+    assert status == 1
+    assert "was measured with cuda:0, and the GPU here is none, because the driver is gone" in err
+    assert (tmp_path / "out" / "results.json").read_bytes() == before
+    status, _, err = lab(*command, "--device", "cpu")  # as somebody wants it
+    assert status == 0, err
+
+
+def test_parts_of_one_rank_do_not_depend_on_paraes_mpi(fake, tmp_path):
+    runs = [run for run, _ in reproduce.plan(["pousa-2011"], setting_of(processes=1))]
+    runs = [run for run in runs if not run.on_gpu]
+    with_mpi = machine_of(fake)
+    (fake / "paraes-mpi").unlink()
+    without = discovery.look_at(fake / "paraes")
+    for run in runs:
+        same = measure.part_file(run, with_mpi) == measure.part_file(run, without)
+        assert same == (run.ranks == 1), run
+
+
+def test_a_damaged_part_is_measured_again(fake, tmp_path, lab):
+    command = ["reproduce", "soares", "--max-size", "1MiB", "-o", tmp_path / "out"]
+    assert lab(*command)[0] == 0
+    expected = rows_of(json.loads((tmp_path / "out" / "results.json").read_text()))
+    part = max((tmp_path / "out" / "parts").glob("*.json"))
+    for damage in (b"", part.read_bytes()[:-9], b'{"schema": 1, "results": [], "skipped": []}'):
+        part.write_bytes(damage)
+        status, _, err = lab(*command)
+        assert status == 0, err
+        whole = json.loads((tmp_path / "out" / "results.json").read_text())
+        assert rows_of(whole) == expected
+
+
+def test_results_that_the_new_ones_do_not_contain_are_kept(fake, tmp_path, lab):
+    command = ["reproduce", "soares", "--max-size", "1MiB", "-o", tmp_path / "out"]
+    assert lab(*command)[0] == 0
+    before = (tmp_path / "out" / "results.json").read_bytes()
+    assert lab(*command)[0] == 0  # the same
+    assert list((tmp_path / "out").glob("results-*.json")) == []
+    with open(fake / "paraes", "a") as program:
+        program.write("# another build\n")
+    status, _, err = lab(*command)
+    assert status == 0
+    (aside,) = (tmp_path / "out").glob("results-*.json")
+    assert aside.read_bytes() == before
+    assert f"had other measurements, which are now in {aside}" in err
+
+
+def test_a_full_disk_ends_the_measurement(fake, tmp_path, monkeypatch):
+    said = f"x.json: {os.strerror(28)}"
+    monkeypatch.setattr(measure, "_bench", lambda *_: (None, said, ["paraes"]))
+    with pytest.raises(LabError, match="make room, and run the same command again"):
+        reproduce.measure(["soares"], setting_of(processes=1), machine_of(fake), tmp_path)
+
+
+def test_two_at_once_are_refused_before_the_trial(fake, tmp_path, lab, monkeypatch):
+    monkeypatch.setattr(reproduce, "WORTH_A_TRIAL", 0.0)
+    parts = tmp_path / "out" / "parts"
+    parts.mkdir(parents=True)
+    with measure.locked(parts):
+        status, _, err = lab("reproduce", "soares", "--quick", "-o", tmp_path / "out")
+    assert status == 1 and "another paraes-lab is measuring into this folder" in err
+    assert log_of(tmp_path) == []
 
 
 def test_a_folder_without_a_gpu_may_get_one(fake, tmp_path):

@@ -35,9 +35,15 @@ def _known_kind(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise LabError(f"{path}: cannot be read: {error}; choose another -o") from error
+        raise LabError(
+            f"{path}: cannot be read: {error}: remove it if this machine is of the kind that "
+            "measured, or choose another -o"
+        ) from error
     if not isinstance(known, dict) or not isinstance(known.get("gpus"), dict):
-        raise LabError(f"{path}: does not name a kind of machine; choose another -o")
+        raise LabError(
+            f"{path}: does not name a kind of machine: remove it if this machine is of the kind "
+            "that measured, or choose another -o"
+        )
     return known
 
 
@@ -51,6 +57,12 @@ def check_kind(folder: Path, machine: Machine) -> None:
     known = _known_kind(path) or kind
     pairs = [(name, known.get(name), kind[name]) for name in ("processor", "cores")]
     gpus = dict(known["gpus"])
+    if gpus and machine.gpu not in gpus and not machine.device_is_given:
+        here = machine.gpu or f"none, because {machine.gpu_reason or 'there is none'}"
+        raise LabError(
+            f"{folder}: was measured with {' and '.join(gpus)}, and the GPU here is {here}: "
+            "continue where there is one, name one with --device, or choose another -o"
+        )
     if machine.gpu is not None:
         own = dict(zip(GPU_FACTS, machine.gpu_facts, strict=True))
         there = gpus.setdefault(machine.gpu, own)
@@ -104,7 +116,7 @@ class _Call:
     host: str
     began: str
     last: str = ""
-    processes: set[tuple[str | None, str]] = field(default_factory=set)
+    processes: set[tuple[Any, ...]] = field(default_factory=set)
     rows: int = 0
 
 
@@ -120,7 +132,8 @@ def _calls(parts: Sequence[dict[str, Any]]) -> list[_Call]:
         began = str(part.get("call") or time[:10])
         call = found.setdefault((began, host), _Call(host, began))
         call.last = max(call.last, time)
-        call.processes.add((time, " ".join(map(str, part.get("command") or []))))
+        command = " ".join(map(str, part.get("command") or []))
+        call.processes.add((time, part.get("process"), command))
         call.rows += part["results"][1]
     return sorted(found.values(), key=lambda call: (call.began, call.host))
 
@@ -151,6 +164,6 @@ def section(wholes: Sequence[tuple[str, dict[str, Any]]]) -> Section | None:
             for i, call in enumerate(calls, 1)
         ]
         name = NAME if number == 0 else f"{NAME}-{number + 1}"
-        caption = f"Calls that measured, on {label}: all rows above are put together from them"
+        caption = f"Calls that measured, on {label}: all rows of this report are theirs"
         tables.append(Table(name, caption, columns, rows, keys=1))
     return Section(NAME, "Calls that measured", list(tables))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import math
 import os
 import signal
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from paraes.lab import (
     analysis,
@@ -81,7 +83,7 @@ def _progress():
     if not console.is_terminal:
 
         def line(title: str, done: float, total: float) -> None:
-            print(f"{100 * done / total:3.0f} %  {title}", file=sys.stderr, flush=True)
+            print(f"{100 * done / (total or 1):3.0f} %  {title}", file=sys.stderr, flush=True)
 
         yield line, lambda text: print(f"paraes-lab: warning: {text}", file=sys.stderr, flush=True)
         return
@@ -178,11 +180,17 @@ def _measure_papers(arguments: argparse.Namespace, began: float) -> int:
         arguments.machine,
     )
     setting = _setting(arguments, machine.cores)
+    if arguments.limit is not None and arguments.limit <= REPORT_SECONDS:
+        raise LabError(
+            f"--limit {duration_text(arguments.limit)} is too short: the report alone takes about "
+            f"{duration_text(REPORT_SECONDS)}"
+        )
     paces = reproduce.paces_of(papers, setting, machine, arguments.output, _say)
     left = reproduce.left(papers, setting, machine, arguments.output, paces)
     if left.processes:
         _say(f"{left.text}; then the report")
     end = None
+    prepared = time.monotonic() - began
     if arguments.limit is not None:
         end = began + arguments.limit - REPORT_SECONDS
     with _progress() as (progress, warn):
@@ -199,13 +207,34 @@ def _measure_papers(arguments: argparse.Namespace, began: float) -> int:
     # Of a measurement that has only begun there is nothing to report.
     begun = whole["results"] or not done.left.processes
     wrong = _report_reproduction(whole, papers, arguments) if begun else 0
-    unfinished = _unfinished(done, arguments.limit)
+    unfinished = _unfinished(done, arguments.limit, prepared)
     return unfinished if done.interruption is not None else wrong or unfinished
+
+
+def _set_aside(results: Path, whole: dict) -> None:
+    """Keep earlier results of the folder that the new ones do not contain, under another name."""
+
+    def parts(value: Any) -> set[str]:
+        lab = value.get("lab") if isinstance(value, dict) else None
+        listed = lab.get("parts") if isinstance(lab, dict) else None
+        return {part["file"] for part in listed or () if part.get("file")}
+
+    try:
+        old = json.loads(results.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    if parts(old) <= parts(whole):
+        return
+    when = time.strftime("%Y%m%dT%H%M%S", time.localtime(results.stat().st_mtime))
+    aside = results.with_name(f"results-{when}.json")
+    os.replace(results, aside)
+    _say(f"{results} had other measurements, which are now in {aside}: paraes-lab report reads it")
 
 
 def _report_reproduction(whole: dict, papers: list[str], arguments: argparse.Namespace) -> int:
     """Write and print what was measured; return the exit status."""
     results = arguments.output / "results.json"
+    _set_aside(results, whole)
     document = _document([whole], [str(results)], None)
     write_whole(results, dumps(whole))
     _write_page(arguments.output / "report.html", document)
@@ -217,8 +246,11 @@ def _report_reproduction(whole: dict, papers: list[str], arguments: argparse.Nam
     return _wrong_rows([whole])
 
 
-def _unfinished(done: Measured, limit: float | None) -> int:
-    """Say why a measurement is incomplete and how to continue; return the exit status, or 0."""
+def _unfinished(done: Measured, limit: float | None, prepared: float) -> int:
+    """Say why a measurement is incomplete and how to continue; return the exit status, or 0.
+
+    `prepared` are the seconds before the first process.
+    """
     if done.interruption is not None:
         again = "run the same command again to resume"
         text = "terminated" if done.interruption == signal.SIGTERM else "interrupted"
@@ -228,10 +260,10 @@ def _unfinished(done: Measured, limit: float | None) -> int:
     if not done.left.processes:
         return 0
     if not done.started and limit is not None:
-        needed = duration_text(math.ceil(done.left.shortest + REPORT_SECONDS))
+        needed = duration_text(math.ceil(done.left.shortest + REPORT_SECONDS + prepared + 1))
         raise LabError(
-            f"--limit {duration_text(limit)} is too short: the shortest process that is left and "
-            f"the report take about {needed}"
+            f"--limit {duration_text(limit)} is too short: the trial, the shortest process that is "
+            f"left and the report take about {needed}"
         )
     print(
         f"paraes-lab: the time is over; {done.left.sentence}: run the same command again to "
@@ -261,7 +293,7 @@ def _wrong_rows(values: list[dict]) -> int:
 
 def _measure(arguments: argparse.Namespace) -> int:
     entries = [turns.entry_of(text) for text in arguments.programs]
-    with _progress() as (progress, warn):
+    with terminated_raises(), _progress() as (progress, warn):
         written, wrong = turns.measure(
             entries,
             arguments.axes,
@@ -385,8 +417,8 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status.
 
-    0: done; 1: failure; 2: usage; 3: --limit left something to measure; 130: interrupted; 143:
-    terminated; 141: the reader closed the pipe.
+    0: done; 1: failure; 2: usage; 3: --limit left something to measure, or --fail-slower could
+    decide no row; 130: interrupted; 143: terminated; 141: the reader closed the pipe.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # In a locale without UTF-8, tables have escapes for ×, µ and others.

@@ -50,7 +50,7 @@ from paraes.lab.verdicts import (
 
 WRONG = "WRONG"
 # What two processes of one program may differ by without a reason. In bench/results, processes with
-# enough samples differ by up to 15 % in rows of one thread; with several threads it has been more.
+# enough samples differ by up to 15 % in rows of one thread; those of several stay undecided.
 PROCESS_SPREAD = 0.25
 MEASURE = "paraes-lab measure a=PROGRAM b=PROGRAM -o DIR -- AXES"
 
@@ -220,6 +220,11 @@ def _reason(
 
 def _samples_reason(a: Row, b: Row, ratio: Ratio, comparisons: int) -> str | None:
     """Say why the samples of one process each decide nothing."""
+    if a.threads > 1 or a.ranks > 1:
+        return (
+            "with several threads or ranks, processes of one program differ by more than their "
+            f"samples show: measure both with {MEASURE}"
+        )
     least = min(a.samples_ns.size, b.samples_ns.size)
     if least < LEAST_PART * LEAST_UNITS:
         return (
@@ -405,7 +410,8 @@ def slower_text(found: Comparison, share: float) -> tuple[int, str]:
     text = f"b is slower by {percent} or more in {plural(len(slower), 'row')}"
     text += f" ({names}{more})" if slower else ""
     if unknown:
-        text += f"; {len(unknown)} {'is' if len(unknown) == 1 else 'are'} undecided"
+        verb = "is" if len(unknown) == 1 else "are"
+        text += f"; {len(unknown)} of {len(found.lines)} {verb} undecided"
     text += "."
     if slower:
         return FAILED, text

@@ -13,7 +13,7 @@ import numpy as np
 
 from paraes.lab.configurations import units_of
 from paraes.lab.rows import Row
-from paraes.lab.statistics import LEAST_UNITS, REPLICATES, Interval, resampled
+from paraes.lab.statistics import LEAST_UNITS, REPLICATES, Interval, resampled_together
 
 CERTAIN = 0.975  # share of the replicates that have a crossover, for an interval of 95 %
 
@@ -75,8 +75,10 @@ def crossover(
     changes = int(np.count_nonzero(ahead[1:] != ahead[:-1]))
     point = _last_crossing(log_sizes, ratio)
 
-    drawn = resampled([times[s] for s in sizes for times in (incumbent, challenger)], replicates)
-    columns = [np.log(a) - np.log(b) for a, b in zip(drawn[::2], drawn[1::2], strict=True)]
+    first, second = resampled_together(
+        [[times[s] for s in sizes] for times in (incumbent, challenger)], replicates
+    )
+    columns = [np.log(a) - np.log(b) for a, b in zip(first, second, strict=True)]
     table = np.stack(columns, axis=1)
     draws = np.array([_last_crossing(log_sizes, line) for line in table])
     finite = np.exp(draws[np.isfinite(draws)])

@@ -42,6 +42,8 @@ class Machine:
     folder: str | None = None  # where the bench puts the files of file scope
     name: str | None = None  # as --machine names it
     processor: str = ""  # its name, family and model
+    mpi_identity: str = ""  # a digest of paraes-mpi, for runs that need it
+    device_is_given: bool = False  # by --device
     gpu_facts: tuple[str, ...] = ()  # the GPU's name, driver, compiler and target
 
 
@@ -174,13 +176,14 @@ def look_at(
         digest.update(f"{part}\0".encode())
     found = find_mpi_program(program, mpi_program)
     launcher = None
+    mpi_identity = ""
     mpi_reason: str | None = (
         "paraes-mpi was not found: build paraes with Open MPI or MPICH, or name it with "
         "--paraes-mpi PATH"
     )
     if found is not None:
         launcher, mpi_reason = find_launcher(found, mpirun)
-        digest.update(found.read_bytes())
+        mpi_identity = hashlib.sha256(found.read_bytes()).hexdigest()
     return Machine(
         program=program,
         cores=cores,
@@ -189,6 +192,8 @@ def look_at(
         gpu_is_cpu=bool(gpu) and is_cpu_device(gpu or {}),
         gpu_reason=reason,
         identity=digest.hexdigest(),
+        mpi_identity=mpi_identity,
+        device_is_given=device is not None,
         mpi=launcher,
         mpi_program=found,
         mpi_reason=mpi_reason,

@@ -14,6 +14,7 @@ from paraes.lab import bench
 from paraes.lab.errors import LabError
 
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM)
+PATIENCE = 10.0  # seconds for the bench to end after a signal
 
 
 class Terminated(KeyboardInterrupt):
@@ -55,7 +56,11 @@ def _abandon(process: subprocess.Popen[str]) -> None:
     """End the bench after an interruption, ignoring further ones until it has ended."""
     with _handled(signal.SIG_IGN, *INTERRUPTIONS):
         process.terminate()
-        process.wait()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:  # it hangs in a driver, say
+            process.kill()
+            process.wait()
 
 
 def _finish(command: list[str]) -> tuple[subprocess.Popen[str], str]:

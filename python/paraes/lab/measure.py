@@ -7,6 +7,7 @@ process. A process makes only the runs whose files are missing, so a call can be
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -76,6 +77,7 @@ def part_file(run: Run, machine: Machine, process: int = 0) -> str:
     words = [machine.identity, str(process), str(run.ranks), *run.arguments(machine.gpu)]
     words += [machine.folder or "", machine.name or ""]
     words += machine.gpu_facts if run.on_gpu else ()
+    words += [machine.mpi_identity] if run.ranks > 1 else []
     key = hashlib.sha256("\0".join(words).encode())
     names = [run.scope, *run.arguments(machine.gpu)[3].split(","), *run.kernels, str(run.size)]
     readable = "-".join("".join(c if c.isalnum() else "_" for c in name) for name in names)
@@ -103,7 +105,8 @@ def kept(path: Path) -> dict[str, Any] | None:
         bench.from_object(report, str(path))
     except (LabError, OSError, UnicodeDecodeError):
         return None
-    return report if isinstance(report.get("made", {}), dict) else None
+    rows = [*report.get("results", []), *report.get("skipped", [])]
+    return report if rows and isinstance(report.get("made", {}), dict) else None
 
 
 @dataclass
@@ -121,6 +124,7 @@ class _Step:
     skipped: list[dict[str, Any]]
     path: Path | None
     part: Part | None = None  # once it is known
+    alone: bool = False  # needs a process of its own, because one with others has failed
 
     def finish(self, report: dict[str, Any], command: list[str], file: str | None) -> None:
         """Set the part."""
@@ -181,14 +185,17 @@ def _load(step: _Step, machine: Machine) -> bool:
 def first_batch(lacking: Sequence[_Step], paces: Paces, most: float = math.inf) -> list[_Step]:
     """Return the steps that the next process makes: as many sizes as end within MOST_SECONDS.
 
-    Each process ends within `most` seconds; if none would, there are none.
+    Each process ends within `most` seconds; if none would, there are none. A step whose process
+    has failed with others is alone.
     """
     batch: list[_Step] = []
     for step in lacking:
         longer = seconds_of(_rests([*batch, step]), paces)
-        if longer > most or (batch and longer > MOST_SECONDS):
+        if longer > most or (batch and (longer > MOST_SECONDS or step.alone)):
             continue
         batch.append(step)
+        if step.alone:
+            break
     return batch
 
 
@@ -232,13 +239,16 @@ def _make(
 ) -> None:
     """Measure the steps in one process of the bench, and keep a part of each.
 
-    Without a report, each is tried alone: one size may be too large. Alone, it gets skipped rows.
+    Without a report, each needs a process alone: one size may be too large. Alone, it gets skipped
+    rows.
     """
     rest = _rests(batch)[0]
     report, complaint, command = _bench(batch, machine, folder)
+    if report is None and os.strerror(errno.ENOSPC) in complaint:
+        raise LabError(f"{folder}: {complaint}: make room, and run the same command again")
     if report is None and len(batch) > 1:
         for step in batch:
-            _make([step], machine, folder, call, warn)
+            step.alone = True
         return
     named = _named(command, machine)
     if complaint:
@@ -290,7 +300,7 @@ def left_of(
     """Estimate what is left to measure. Kept parts and runs that are not possible take no time."""
     left = Left()
     for steps in steps_of(runs, machine, folder, processes):
-        lacking = [step for step in steps if step.path is not None and not step.path.is_file()]
+        lacking = [step for step in steps if step.path is not None and kept(step.path) is None]
         for batch in batches_of(lacking, paces):
             left.add(seconds_of(_rests(batch), paces))
     return left
@@ -319,7 +329,7 @@ class _Clock:
 
     def count(self, estimated: float, began: float) -> None:
         """Count a process that has ended."""
-        self.left -= estimated
+        self.left = max(0.0, self.left - estimated)
         self.estimated += estimated
         self.spent += time.monotonic() - began
 
@@ -354,12 +364,12 @@ def make_all(
     time.monotonic(). The parts of a run follow each other in the result.
     """
     make_folder(folder)
-    sweep(folder)
     listed = list(runs)
     paces = paces or Paces(machine.cores)
     call = now()
     measured = Measured([], Left())
     with locked(folder):
+        sweep(folder)
         groups = steps_of(listed, machine, folder, processes)
         clock = _Clock(left_of(listed, machine, folder, processes, paces).seconds, end)
         try:
@@ -372,6 +382,7 @@ def make_all(
                         _tell(progress, batch, processes, machine, clock)
                     measured.started += 1
                     _make(batch, machine, folder, call, warn)
+                    lacking += [step for step in batch if step.part is None]
                     clock.count(cost, began)
         except KeyboardInterrupt as interruption:
             terminated = isinstance(interruption, Terminated)

@@ -18,7 +18,7 @@ from paraes.lab.discovery import Machine
 from paraes.lab.document import Document, Section, Table
 from paraes.lab.errors import LabError
 from paraes.lab.fields import WrongField, at, expect, shown
-from paraes.lab.files import make_folder
+from paraes.lab.files import locked, make_folder
 from paraes.lab.machines import described, machine_of
 from paraes.lab.measure import Measured, join, left_of, make_all
 from paraes.lab.papers import EXPERIMENTS
@@ -80,8 +80,9 @@ def paces_of(
         return usual
     make_folder(folder / "parts")
     check_kind(folder, machine)
-    say("short runs of the bench show how fast this machine is, and compile what the GPU needs")
-    return trial([run for run, _ in plan(papers, setting)], machine, folder / "parts")
+    with locked(folder / "parts"):
+        say("short runs of the bench show how fast this machine is, and compile what the GPU needs")
+        return trial([run for run, _ in plan(papers, setting)], machine, folder / "parts")
 
 
 def left(

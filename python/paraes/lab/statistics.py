@@ -129,6 +129,28 @@ def resampled(groups: Sequence[Samples], replicates: int = REPLICATES) -> list[n
     return [bootstrap_medians(group, rng, replicates) for group in groups]
 
 
+def resampled_together(
+    series: Sequence[Sequence[Samples]], replicates: int = REPLICATES
+) -> list[list[np.ndarray]]:
+    """Return the medians of the resamples of each group, with a fixed seed.
+
+    A resample takes the same units of all groups of a series, if they have as many: what is
+    particular to a process is in all sizes that it measured. Groups of different processes lose
+    nothing by it.
+    """
+    rng = np.random.default_rng(SEED)
+    drawn = []
+    for groups in series:
+        counts = {len(group) for group in groups}
+        if len(counts) > 1:
+            drawn.append([bootstrap_medians(group, rng, replicates) for group in groups])
+            continue
+        values = np.stack([np.asarray(group, dtype=float) for group in groups])
+        chosen = rng.integers(0, values.shape[1], (replicates, values.shape[1]))
+        drawn.append([np.median(group[chosen], axis=1) for group in values])
+    return drawn
+
+
 def percentiles(values: np.ndarray, confidence: float = CONFIDENCE) -> Interval | None:
     """Return the central interval of `values` without NaN; None if there are no others."""
     finite = values[np.isfinite(values)]

@@ -49,9 +49,8 @@ class _Bench:
         report, _ = execute(command, self.target, run.ranks)
         took = time.monotonic() - began
         self.target.unlink(missing_ok=True)
-        if report is None or not report["results"]:
-            return None
-        return report["results"], took
+        rows = [row for row in report["results"] if row["samples_ns"]] if report else []
+        return (rows, took) if rows else None
 
 
 def _short(scope: str, kernels: tuple[str, ...]) -> Run:
@@ -81,9 +80,11 @@ def _try_cpu(runs: list[Run], bench: _Bench, paces: Paces) -> None:
     paces.start = _rest(run, [SMALL], found[1], paces, "start")
 
 
-def _pace(rows: Iterable[dict[str, Any]]) -> Pace:
-    """Return the line through the times of the two sizes."""
+def _pace(rows: Iterable[dict[str, Any]]) -> Pace | None:
+    """Return the line through the times of the two sizes; None if one failed."""
     times = {row["bytes"]: min(row["samples_ns"]) * 1e-9 for row in rows}
+    if not {SMALL, LARGER} <= set(times):
+        return None
     byte = max(0.0, (times[LARGER] - times[SMALL]) / (LARGER - SMALL))
     return Pace(max(0.0, times[SMALL] - byte * SMALL), byte)
 
@@ -98,7 +99,8 @@ def _try_gpu(runs: list[Run], bench: _Bench, paces: Paces) -> None:
     for scope, kernel in sorted(pairs):
         if (found := bench(_short(scope, (kernel,)), SMALL, LARGER)) is None:
             continue
-        paces.gpu[scope, kernel] = _pace(found[0])
+        if (pace := _pace(found[0])) is not None:
+            paces.gpu[scope, kernel] = pace
     starts: dict[str, list[float]] = {"memory": [], "transfer": []}
     for scope, kernel in sorted(paces.gpu):
         run = _short(scope, (kernel,))

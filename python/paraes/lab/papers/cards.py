@@ -34,7 +34,7 @@ from paraes.lab.papers.data import Paper, load_paper
 from paraes.lab.papers.main_figures import main_figure
 from paraes.lab.papers.result import Result
 
-COUNTED = (AGREES, DIFFERS, UNDECIDED, NOT_MEASURED, NOT_TESTABLE)
+COUNTED = (AGREES, DIFFERS, UNDECIDED, NOT_MEASURED, NOT_TESTABLE, PREDICTED)
 # Paper → what says most about it, in this order: claims, and the sentence on the number of each.
 SENTENCES: dict[str, dict[str, str]] = {
     "moreira-2026": {

@@ -114,7 +114,7 @@ class Evidence:
             return self.device.reason or "no GPU"
         if self.leaves_out(axes["bytes"]):
             return self.setting.why_left_out()
-        wrong = [row for row in self.report.rows if not row.verified]
+        wrong = [row for row in self.report.rows if row.is_wrong]
         if any(all(getattr(row, k) == v for k, v in axes.items()) for row in wrong):
             return "the output was WRONG or the run failed"
         fitting = (skip.reason for skip in self.report.skipped if _fits(skip, axes))

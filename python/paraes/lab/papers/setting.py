@@ -55,8 +55,11 @@ class Setting:
         return "left out by --quick"
 
     def command(self, paper: str, size: int) -> str:
-        """Return the command that measures a paper up to `size` with enough processes."""
-        words = ["paraes-lab reproduce", paper, "-o DIR --max-size", exact_size_text(size)]
+        """Return the command that measures a paper up to `size` with enough processes.
+
+        In a new folder: one paper alone has other runs than all papers, which share theirs.
+        """
+        words = ["paraes-lab reproduce", paper, "-o NEW --max-size", exact_size_text(size)]
         if self.processes >= LEAST_UNITS and self.processes != PROCESSES:
             words.append(f"--processes {self.processes}")
         words += [f"--samples {self.samples}"] if self.samples is not None else []
