@@ -88,6 +88,12 @@ void use_everything(const Vendor& vendor) {
   default_stream->wait_for(*end);
   default_stream->finish();
   EXPECT_FALSE(default_stream->is_captured());
+  EXPECT_EQ(default_stream->handle(), nullptr);
+  EXPECT_NE(queue->handle(), nullptr);
+  bool is_called = false;
+  device->while_current([&is_called] { is_called = true; });
+  EXPECT_TRUE(is_called);
+  device->finish_all();
   EXPECT_LT(queue->nanoseconds(*begin, *end), 60'000'000'000U);
   for (std::size_t i = 0; i < bytes; ++i) {
     const auto plain = i >= 100 && i < 150 ? std::uint8_t{0} : input[i];
