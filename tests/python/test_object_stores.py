@@ -83,8 +83,8 @@ def sink():
     check_nonces(made)
     for held in (made.objects, made.uploads, made.all_uploads, made.requests):
         held.clear()  # pytest keeps the server until the end
-    # Every client of S3 has 20 MB of descriptions, and fsspec would keep one for each port. They are
-    # collected here, and not in one of the server's threads, where s3fs then closes connections.
+    # Every client of S3 has 20 MB of descriptions, and fsspec would keep one for each port. They
+    # are collected here, and not in a thread of the server, where s3fs then closes connections.
     s3fs.S3FileSystem.clear_instance_cache()
     gc.collect()
 
