@@ -77,8 +77,7 @@ std::unique_ptr<Implementation> our_message(const Job& job, const Execution& exe
   return std::make_unique<OurMessage<AnyCipher, Run>>(job, execution, std::move(cipher), run);
 }
 
-// Counts the keys of all kernels of many messages, which exist at once and take 8 KiB of locked
-// memory each.
+// Counts the keys of all kernels of many messages, which exist at once and take locked memory.
 class KeyCount {
  public:
   explicit KeyCount(std::uint64_t keys) : keys_(keys) {

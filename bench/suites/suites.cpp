@@ -27,7 +27,7 @@ Row row_of(const Job& job) {
   if (job.message != 0) {
     row.messages = Messages(job).count;
     row.keys = job.key_each ? "each" : "one";
-    if (job.key_each) touched += row.messages * sizeof(GcmKey);
+    if (job.key_each) touched += row.messages * sizeof(ShortGcmKey);
   }
   row.cache = touched < last_level_cache_bytes(job.threads) ? "warm" : "cold";
   return row;

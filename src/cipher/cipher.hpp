@@ -108,9 +108,9 @@ class GcmCipher : public HostCipher {
     return nullptr;
   }
 
-  // The key with which a kernel of the CPU processes a message of `bytes` bytes in one call;
-  // nullptr if this cipher would process it otherwise.
-  [[nodiscard]] virtual const GcmKey* one_call_key(std::uint64_t /*bytes*/) const noexcept {
+  // The key with which a kernel of the CPU processes a message of `bytes` bytes together with
+  // others; nullptr if this cipher would process it otherwise.
+  [[nodiscard]] virtual const ShortGcmKey* short_key(std::uint64_t /*bytes*/) const noexcept {
     return nullptr;
   }
 

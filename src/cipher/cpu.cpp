@@ -1,6 +1,7 @@
 #include "src/cipher/cpu.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "src/cipher/parallel_modes.hpp"
@@ -10,14 +11,11 @@ namespace paraes::detail {
 namespace {
 
 // The part of HostCipher that is the same for all CPU ciphers.
-template <class Interface, class KeyPointer>
+template <class Interface>
 class OnCpu : public Interface {
  public:
-  OnCpu(const Kernel& kernel, KeyPointer key, const Executor& executor, std::string fallback)
-      : kernel_(kernel),
-        key_(std::move(key)),
-        executor_(executor),
-        fallback_(std::move(fallback)) {}
+  OnCpu(const Kernel& kernel, const Executor& executor, std::string fallback)
+      : kernel_(kernel), executor_(executor), fallback_(std::move(fallback)) {}
 
   [[nodiscard]] std::string_view kernel() const noexcept final { return kernel_.name; }
   [[nodiscard]] std::string device() const final { return "cpu"; }
@@ -26,16 +24,16 @@ class OnCpu : public Interface {
 
  protected:
   const Kernel& kernel_;
-  const KeyPointer key_;
   const Executor executor_;
 
  private:
   std::string fallback_;
 };
 
-class CpuBlock final : public OnCpu<BlockCipher, std::unique_ptr<const CipherKey>> {
+class CpuBlock final : public OnCpu<BlockCipher> {
  public:
-  using OnCpu::OnCpu;
+  CpuBlock(std::unique_ptr<const CipherKey> key, const Executor& executor, std::string fallback)
+      : OnCpu(key->kernel, executor, std::move(fallback)), key_(std::move(key)) {}
 
   void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
            std::size_t bytes) const override {
@@ -53,32 +51,52 @@ class CpuBlock final : public OnCpu<BlockCipher, std::unique_ptr<const CipherKey
            std::uint8_t* out, std::size_t bytes) const override {
     parallel_ctr(executor_, *key_, initial, offset, in, out, bytes);
   }
+
+ private:
+  std::unique_ptr<const CipherKey> key_;
 };
 
-class CpuXts final : public OnCpu<XtsCipher, std::unique_ptr<const XtsKey>> {
+class CpuXts final : public OnCpu<XtsCipher> {
  public:
-  using OnCpu::OnCpu;
+  CpuXts(std::unique_ptr<const XtsKey> key, const Executor& executor, std::string fallback)
+      : OnCpu(key->data.kernel, executor, std::move(fallback)), key_(std::move(key)) {}
 
   void xts(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
            const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const override {
     parallel_xts(executor_, *key_, direction, first_unit, unit_bytes, in, out, bytes);
   }
+
+ private:
+  std::unique_ptr<const XtsKey> key_;
 };
 
-// Segments and messages that a kernel processes in one call each, or several in one call.
+// Fetches what a message of `bytes` bytes reads of a key. Many keys do not fit the first-level
+// cache.
+void prefetch(const ShortGcmKey& key, std::size_t bytes) {
+  constexpr std::size_t line = 64;
+  const auto fetch = [](const std::uint8_t* from, const std::uint8_t* to) {
+    for (; from < to; from += line) __builtin_prefetch(from);
+  };
+  fetch(key.encrypt[0], key.powers[0]);
+  const std::size_t blocks = bytes / 16 + 2;
+  const std::size_t used = std::min<std::size_t>(blocks, ShortGcmKey::max_powers);
+  fetch(key.powers_end() - 16 * used, key.powers_end());
+}
+
+// Short segments and messages, of which a kernel processes several in one call.
 class JobList {
  public:
   explicit JobList(Direction direction) : direction_(direction) {}
 
-  void add(const GcmKey& key, const SegmentNonces& nonces, SegmentCipher::Segment& segment) {
-    GcmJob& job = add(key, {&segment, nullptr});
+  void add(const ShortGcmKey& key, const SegmentNonces& nonces, SegmentCipher::Segment& segment) {
+    GcmJob& job = add(key, text_bytes(direction_, segment), {&segment, nullptr});
     job.nonce = nonce_words(nonces, segment.index, segment.last);
     set_message(job.message, direction_, job.nonce, segment);
   }
 
   // text: one that fits() takes.
-  void add(const GcmKey& key, GcmText& text) {
-    GcmJob& job = add(key, {nullptr, &text});
+  void add(const ShortGcmKey& key, GcmText& text) {
+    GcmJob& job = add(key, text.in.size(), {nullptr, &text});
     job.nonce = {};
     std::copy(text.nonce.begin(), text.nonce.end(),
               reinterpret_cast<std::uint8_t*>(job.nonce.data()));
@@ -98,9 +116,8 @@ class JobList {
     if (count == 0) return;
     const bool encrypts = direction_ == Direction::encrypt;
     const auto many = encrypts ? kernel_->gcm_seal_many : kernel_->gcm_open_many;
-    if (many != nullptr) many(jobs_, count);
+    many(jobs_, count);
     for (std::size_t i = 0; i < count; ++i) {
-      if (many == nullptr) run_one(jobs_[i]);
       finish(results_[i], encrypts || jobs_[i].intact);
     }
   }
@@ -114,13 +131,13 @@ class JobList {
     GcmText* text;
   };
 
-  GcmJob& add(const GcmKey& key, Result result) {
-    if (count_ == most || (count_ != 0 && &key.cipher.kernel != kernel_)) run();
-    kernel_ = &key.cipher.kernel;
+  GcmJob& add(const ShortGcmKey& key, std::size_t bytes, Result result) {
+    if (count_ == most || (count_ != 0 && key.kernel != kernel_)) run();
+    if (count_ == 0 || jobs_[count_ - 1].key != &key) prefetch(key, bytes);
+    kernel_ = key.kernel;
     results_[count_] = result;
     GcmJob& job = jobs_[count_++];
-    job.schedule = &key.cipher.schedule;
-    job.hash = &key.hash;
+    job.key = &key;
     return job;
   }
 
@@ -129,14 +146,6 @@ class JobList {
       detail::finish(direction_, *result.segment, intact);
     } else if (direction_ == Direction::decrypt) {
       finish_decryption(*result.text, intact);
-    }
-  }
-
-  void run_one(GcmJob& job) const {
-    if (direction_ == Direction::encrypt) {
-      kernel_->gcm_seal(*job.schedule, *job.hash, job.message);
-    } else {
-      job.intact = kernel_->gcm_open(*job.schedule, *job.hash, job.message);
     }
   }
 
@@ -150,19 +159,36 @@ class JobList {
 // What a message costs besides its text, in bytes of text.
 constexpr std::uint64_t message_cost_bytes = 256;
 
-class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
+// In locked memory, because the key for short messages is in the object: a pointer to it would be
+// one more line to wait for. The tables for longer messages are made when the first of them comes.
+class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
  public:
-  CpuGcm(std::shared_ptr<const GcmKey> key, const Executor& executor, std::string fallback)
-      : OnCpu(key->cipher.kernel, key, executor, std::move(fallback)),
-        one_call_bytes_(gcm_one_call_bytes(executor, kernel_)) {}
+  CpuGcm(const Kernel& kernel, Bytes key, const Executor& executor, std::string fallback)
+      : OnCpu(kernel, executor, std::move(fallback)),
+        one_call_bytes_(gcm_one_call_bytes(executor, kernel)) {
+    const auto key_bytes = static_cast<unsigned>(key.size());
+    if (kernel.gcm_expand == nullptr) {
+      full_ = new GcmKey(kernel, key.data(), key_bytes);
+      return;
+    }
+    const std::uint8_t* const bytes = key.data();
+    kernel.gcm_expand(&short_, &bytes, key_bytes, 1, ShortGcmKey::max_powers);
+    short_.kernel = &kernel;
+    short_limit_ = std::min<std::uint64_t>(max_short_message_bytes, one_call_bytes_ - 1) + 1;
+  }
+  ~CpuGcm() override { delete full_.load(); }
 
   void seal(const GcmMessage& message) const override {
-    if (is_one_call(message)) return kernel_.gcm_seal(key_->cipher.schedule, key_->hash, message);
+    if (is_short(message)) return kernel_.gcm_seal_short(short_, message);
+    const GcmKey& key = full();
+    if (is_one_call(message)) return kernel_.gcm_seal(key.cipher.schedule, key.hash, message);
     composed(Direction::encrypt, message, message.tag);
   }
 
   [[nodiscard]] bool open(const GcmMessage& message) const override {
-    if (is_one_call(message)) return kernel_.gcm_open(key_->cipher.schedule, key_->hash, message);
+    if (is_short(message)) return kernel_.gcm_open_short(short_, message);
+    const GcmKey& key = full();
+    if (is_one_call(message)) return kernel_.gcm_open(key.cipher.schedule, key.hash, message);
     return open_composed(message);
   }
 
@@ -171,8 +197,8 @@ class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
     JobList jobs(direction);
     for (SegmentCipher::Segment& segment : segments) {
       if (segment.done) continue;
-      if (text_bytes(direction, segment) < one_call_bytes_) {
-        jobs.add(*key_, nonces, segment);
+      if (text_bytes(direction, segment) < short_limit_) {
+        jobs.add(short_, nonces, segment);
       } else {
         crypt_one(*this, direction, nonces, segment);
       }
@@ -198,8 +224,8 @@ class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
       for (std::uint64_t i = begin; i < end; ++i) {
         GcmText& text = texts[static_cast<std::size_t>(i)];
         if (!is_one_call(text)) continue;
-        if (jobs.fits(text)) {
-          jobs.add(*key_, text);
+        if (text.in.size() < short_limit_ && jobs.fits(text)) {
+          jobs.add(short_, text);
         } else {
           GcmCipher::crypt_texts(direction, {&text, 1});
         }
@@ -213,11 +239,16 @@ class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
     }
   }
 
-  [[nodiscard]] const GcmKey* one_call_key(std::uint64_t bytes) const noexcept override {
-    return bytes < one_call_bytes_ ? key_.get() : nullptr;
+  [[nodiscard]] const ShortGcmKey* short_key(std::uint64_t bytes) const noexcept override {
+    return bytes < short_limit_ ? &short_ : nullptr;
   }
 
  private:
+  // Longer associated data is faster with the tables, too.
+  [[nodiscard]] bool is_short(const GcmMessage& message) const noexcept {
+    return message.bytes < short_limit_ && message.nonce_bytes == 12 &&
+           message.aad_bytes <= max_short_message_bytes;
+  }
   // Whether the kernel's operation for whole messages processes this one.
   [[nodiscard]] bool is_one_call(const GcmMessage& message) const noexcept {
     return message.bytes < one_call_bytes_ && message.nonce_bytes <= max_library_nonce_bytes;
@@ -229,10 +260,10 @@ class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
   // Computes the tag in both directions.
   [[gnu::noinline]] void composed(Direction direction, const GcmMessage& message,
                                   std::uint8_t tag[16]) const {
-    gcm_message(*key_, message, tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
+    gcm_message(full(), message, tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
       GcmCounter counter = j0;
       add_be32(counter.block, 1);
-      parallel_gcm(executor_, *key_, direction, counter, state, message.in, message.out,
+      parallel_gcm(executor_, full(), direction, counter, state, message.in, message.out,
                    message.bytes);
     });
   }
@@ -243,26 +274,42 @@ class CpuGcm final : public OnCpu<GcmCipher, std::shared_ptr<const GcmKey>> {
     return verify_and_wipe_tag(computed, message);
   }
 
-  std::uint64_t one_call_bytes_;  // messages of fewer bytes are one call of the kernel
+  [[nodiscard]] const GcmKey& full() const {
+    const GcmKey* const made = full_.load(std::memory_order_acquire);
+    return made != nullptr ? *made : make_full();
+  }
+
+  // Another thread may make it, too: the first one is kept.
+  [[nodiscard, gnu::cold, gnu::noinline]] const GcmKey& make_full() const {
+    auto made = std::make_unique<const GcmKey>(kernel_, short_.encrypt[0], short_.key_bytes);
+    const GcmKey* present = nullptr;
+    if (!full_.compare_exchange_strong(present, made.get())) return *present;
+    return *made.release();
+  }
+
+  std::uint64_t one_call_bytes_;    // messages of fewer bytes are one call of the kernel
+  std::uint64_t short_limit_ = 0;   // messages of fewer bytes are processed with short_
+  mutable std::atomic<const GcmKey*> full_ = nullptr;  // whatever short_ is not for
+  ShortGcmKey short_;
 };
 
 }  // namespace
 
 std::shared_ptr<const BlockCipher> make_cpu_block(std::unique_ptr<const CipherKey> key,
                                                   const Executor& executor, std::string fallback) {
-  const Kernel& kernel = key->kernel;
-  return std::make_shared<CpuBlock>(kernel, std::move(key), executor, std::move(fallback));
+  return std::make_shared<CpuBlock>(std::move(key), executor, std::move(fallback));
 }
 
 std::shared_ptr<const XtsCipher> make_cpu_xts(std::unique_ptr<const XtsKey> key,
                                               const Executor& executor, std::string fallback) {
-  const Kernel& kernel = key->data.kernel;
-  return std::make_shared<CpuXts>(kernel, std::move(key), executor, std::move(fallback));
+  return std::make_shared<CpuXts>(std::move(key), executor, std::move(fallback));
 }
 
-std::shared_ptr<const GcmCipher> make_cpu_gcm(std::shared_ptr<const GcmKey> key,
+std::shared_ptr<const GcmCipher> make_cpu_gcm(const Kernel& kernel, Bytes key,
                                               const Executor& executor, std::string fallback) {
-  return std::make_shared<CpuGcm>(std::move(key), executor, std::move(fallback));
+  // Not by make_shared(), whose memory is not locked.
+  return std::shared_ptr<const GcmCipher>(
+      new CpuGcm(kernel, key, executor, std::move(fallback)));
 }
 
 void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments) {
@@ -271,7 +318,7 @@ void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments) {
     if (entry.segment.done) continue;
     const GcmCipher& cipher = entry.cipher->gcm();
     const SegmentNonces& nonces = entry.cipher->nonces();
-    if (const GcmKey* key = cipher.one_call_key(text_bytes(direction, entry.segment))) {
+    if (const ShortGcmKey* key = cipher.short_key(text_bytes(direction, entry.segment))) {
       jobs.add(*key, nonces, entry.segment);
     } else {
       cipher.crypt(direction, nonces, {&entry.segment, 1});

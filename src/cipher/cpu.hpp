@@ -17,7 +17,7 @@ namespace paraes::detail {
 [[nodiscard]] std::shared_ptr<const XtsCipher> make_cpu_xts(std::unique_ptr<const XtsKey> key,
                                                             const Executor& executor,
                                                             std::string fallback);
-[[nodiscard]] std::shared_ptr<const GcmCipher> make_cpu_gcm(std::shared_ptr<const GcmKey> key,
+[[nodiscard]] std::shared_ptr<const GcmCipher> make_cpu_gcm(const Kernel& kernel, Bytes key,
                                                             const Executor& executor,
                                                             std::string fallback);
 

@@ -29,8 +29,8 @@ class FallbackGcm final : public GcmCipher {
     return failed_ ? nullptr : gpu_->gpu_key();
   }
 
-  [[nodiscard]] const GcmKey* one_call_key(std::uint64_t bytes) const noexcept override {
-    return failed_ ? cpu_->one_call_key(bytes) : nullptr;
+  [[nodiscard]] const ShortGcmKey* short_key(std::uint64_t bytes) const noexcept override {
+    return failed_ ? cpu_->short_key(bytes) : nullptr;
   }
 
   [[nodiscard]] std::string fallback() const override {

@@ -121,9 +121,10 @@ std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key, const Execution& exe
                                                  Pairs pairs) {
   check_aes_key(key);
   Location at = find_location(execution, pairs);
+  const std::shared_ptr<const GcmCipher> cpu =
+      make_cpu_gcm(at.kernel, key, at.executor, std::move(at.fallback));
+  if (!at.pool) return cpu;
   std::shared_ptr<const GcmKey> own = expand<GcmKey>(at.kernel, key, 1);
-  if (!at.pool) return make_cpu_gcm(std::move(own), at.executor, std::move(at.fallback));
-  const std::shared_ptr<const GcmCipher> cpu = make_cpu_gcm(own, at.executor, {});
   auto gpu = std::make_unique<GpuGcm>(at.pool, own, at.executor, use_of(execution));
   std::shared_ptr<const GcmCipher> cipher;
   if (execution.fall_back) {

@@ -41,16 +41,13 @@ struct KeySchedule : NonCopyable {
   ~KeySchedule() { secure_zero(this, sizeof *this); }
 };
 
-// KeyExpansion of FIPS 197 section 5.2 into schedule.encrypt. `sub_word` is the kernel's S-box on
+// KeyExpansion of FIPS 197 section 5.2 into the round keys `w`. `sub_word` is the kernel's S-box on
 // the four bytes of a word (little-endian: byte 0 of the word is the first byte).
 template <class SubWord>
-void expand_encryption_key(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes,
-                           SubWord sub_word) {
+void expand_round_keys(std::uint8_t* w, const std::uint8_t* key, unsigned key_bytes,
+                       SubWord sub_word) {
   const unsigned nk = key_bytes / 4;
-  schedule.key_bytes = key_bytes;
-  schedule.rounds = rounds_for(key_bytes);
-  const unsigned words = 4 * (schedule.rounds + 1);
-  std::uint8_t* w = schedule.encrypt[0];
+  const unsigned words = 4 * (rounds_for(key_bytes) + 1);
   std::memcpy(w, key, key_bytes);
   std::uint32_t rcon = 1;
   std::uint32_t t = load_le32(key + key_bytes - 4);
@@ -65,6 +62,15 @@ void expand_encryption_key(KeySchedule& schedule, const std::uint8_t* key, unsig
     store_le32(w + 4 * i, t);
   }
   secure_zero(&t, sizeof t);
+}
+
+// The same into schedule.encrypt.
+template <class SubWord>
+void expand_encryption_key(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes,
+                           SubWord sub_word) {
+  schedule.key_bytes = key_bytes;
+  schedule.rounds = rounds_for(key_bytes);
+  expand_round_keys(schedule.encrypt[0], key, key_bytes, sub_word);
 }
 
 // Fills schedule.decrypt from schedule.encrypt: InvMixColumns of the inner round keys (FIPS 197

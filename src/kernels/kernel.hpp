@@ -68,11 +68,36 @@ struct GcmMessage {
   std::size_t tag_bytes;             // 4 to 16; for decryption
 };
 
+struct Kernel;
+
+// What short GCM messages need of a key, in 14 cache lines, of which a message of 16 bytes reads
+// four: a program with thousands of keys waits for those that are not in the caches. Filled by
+// gcm_expand.
+struct ShortGcmKey : NonCopyable {
+  // For that many blocks, the lengths included, there is one reduction.
+  static constexpr unsigned max_powers = 36;
+
+  alignas(64) unsigned rounds;
+  unsigned key_bytes;
+  const Kernel* kernel;
+  std::uint8_t encrypt[max_rounds + 1][16];  // as KeySchedule::encrypt
+  // As GhashKey::powers: powers[max_powers - k] is for H^k, and the entries behind H^1 are zero.
+  // The last four powers share a cache line.
+  std::uint8_t powers[max_powers + 3][16];
+
+  ShortGcmKey() noexcept { secure_zero(this, sizeof *this); }
+  ~ShortGcmKey() { secure_zero(this, sizeof *this); }
+
+  [[nodiscard]] const std::uint8_t* powers_end() const noexcept { return powers[max_powers]; }
+};
+
+// Longer messages are faster with the tables of a GcmKey.
+inline constexpr std::size_t max_short_message_bytes = 2048;
+
 // One of several messages that an operation processes at once, with its key. It has a nonce of 96
 // bits, a tag of 128 bits, and no associated data.
 struct GcmJob {
-  const KeySchedule* schedule;
-  const GhashKey* hash;
+  const ShortGcmKey* key;
   GcmMessage message;
   // 12 bytes, then zeros. message.nonce must point here, so a job must not be copied or moved.
   alignas(16) std::array<std::uint64_t, 2> nonce;
@@ -156,8 +181,20 @@ struct Kernel {
   void (*gcm_seal)(const KeySchedule&, const GhashKey&, const GcmMessage&) = nullptr;
   bool (*gcm_open)(const KeySchedule&, const GhashKey&, const GcmMessage&) = nullptr;
 
-  // As gcm_seal and gcm_open for each of `count` messages, some of them interleaved. No `in`
-  // overlaps the `out` of another message. May be nullptr.
+  // The following five are there together, or all nullptr.
+  //
+  // Expands `count` keys of key_bytes bytes each. `powers`: for how many blocks of a message, the
+  // lengths included, there will be powers of H; at most ShortGcmKey::max_powers.
+  void (*gcm_expand)(ShortGcmKey* keys, const std::uint8_t* const* bytes, unsigned key_bytes,
+                     std::size_t count, unsigned powers) = nullptr;
+
+  // As gcm_seal and gcm_open, with a nonce of 96 bits. The key has powers for the smaller of
+  // ShortGcmKey::max_powers and the blocks of the message; with associated data, for all.
+  void (*gcm_seal_short)(const ShortGcmKey&, const GcmMessage&) = nullptr;
+  bool (*gcm_open_short)(const ShortGcmKey&, const GcmMessage&) = nullptr;
+
+  // The same for each of `count` messages, some of them interleaved. No `in` overlaps the `out` of
+  // another message.
   void (*gcm_seal_many)(GcmJob* jobs, std::size_t count) = nullptr;
   void (*gcm_open_many)(GcmJob* jobs, std::size_t count) = nullptr;
 };

@@ -145,6 +145,29 @@ void gcm_open(const Work& work) {
   }
 }
 
+ShortGcmKey short_keys[8];
+
+// Four side by side, and one alone.
+void expand_short_keys(const Work& work) {
+  const std::uint8_t* bytes[5];
+  for (std::size_t k = 0; k < 5; ++k) bytes[k] = work.secrets.key + (k % 2 == 0 ? 0 : 32);
+  work.kernel.gcm_expand(short_keys, bytes, work.key_bytes, 5, ShortGcmKey::max_powers);
+}
+
+void gcm_seal_short(const Work& work) {
+  work.kernel.gcm_seal_short(short_keys[0], message(work, 12, work.secrets.text, out));
+}
+
+void seal_short_before(const Work& work) {
+  expand_short_keys(work);
+  work.kernel.gcm_seal_short(short_keys[0], message(work, 12, work.secrets.text, sealed));
+  tag[work.secrets.forged_byte % 16] ^= work.secrets.forged_bits | 1U;
+}
+
+void gcm_open_short(const Work& work) {
+  static_cast<void>(work.kernel.gcm_open_short(short_keys[0], message(work, 12, sealed, out)));
+}
+
 template <std::size_t TagBytes>
 void forge(const Work& work) {
   seal_before<12>(work);
@@ -173,20 +196,11 @@ void compare_tags(const Work&) {
 // Several messages at once: runs of four under each of two keys, every third of half the size.
 GcmJob jobs[max_messages];
 std::uint8_t tags[max_messages][16];
-std::optional<GcmKey> other_key;
-
-void use_two_gcm_keys(const Work& work) {
-  use_gcm_key(work);
-  other_key.emplace(work.kernel, work.secrets.key + 32, work.key_bytes);
-}
-
 // Each is at `stride` bytes after the one before; all have one input if that is 0.
 void set_jobs(const Work& work, const std::uint8_t* in, std::size_t stride, std::uint8_t* to) {
   for (std::size_t i = 0; i < work.messages; ++i) {
     GcmJob& job = jobs[i];
-    const GcmKey& key = i / 4 % 2 == 0 ? *gcm_key : *other_key;
-    job.schedule = &key.cipher.schedule;
-    job.hash = &key.hash;
+    job.key = &short_keys[i / 4 % 2];
     job.nonce = {i + 1, 0};
     job.message = {reinterpret_cast<const std::uint8_t*>(job.nonce.data()),
                    12,
@@ -265,9 +279,13 @@ constexpr Operation all[] = {
      gcm_ranges<encrypt, 60, false>},
     {"gcm-ranges-decrypt-nonce-60", has<&Kernel::gcm_seal>, use_gcm_key, nothing,
      gcm_ranges<decrypt, 60, false>},
-    {"gcm-seal-many", has<&Kernel::gcm_seal_many>, use_two_gcm_keys, prepare_seal_many,
+    {"gcm-expand-short", has<&Kernel::gcm_expand>, nothing, nothing, expand_short_keys},
+    {"gcm-seal-short", has<&Kernel::gcm_expand>, expand_short_keys, nothing, gcm_seal_short},
+    {"gcm-open-short", has<&Kernel::gcm_expand>, expand_short_keys, seal_short_before,
+     gcm_open_short},
+    {"gcm-seal-many", has<&Kernel::gcm_seal_many>, expand_short_keys, prepare_seal_many,
      gcm_seal_many},
-    {"gcm-open-many", has<&Kernel::gcm_open_many>, use_two_gcm_keys, prepare_open_many,
+    {"gcm-open-many", has<&Kernel::gcm_open_many>, expand_short_keys, prepare_open_many,
      gcm_open_many},
     {"gcm-join", always, use_gcm_key, prepare_ranges, join},
     {"tag-compare", always, nothing, make_tags<16>, compare_tags<16>},

@@ -274,6 +274,7 @@ std::vector<std::pair<const void*, const void*>> optional_pairs_of(const Kernel&
           {address(kernel.gcm_encrypt), address(kernel.gcm_decrypt)},
           {address(kernel.gcm_encrypt_nontemporal), address(kernel.gcm_decrypt_nontemporal)},
           {address(kernel.gcm_seal), address(kernel.gcm_open)},
+          {address(kernel.gcm_seal_short), address(kernel.gcm_open_short)},
           {address(kernel.gcm_seal_many), address(kernel.gcm_open_many)}};
 }
 
@@ -282,7 +283,7 @@ std::set<const void*> functions_of(const Kernel& kernel) {
   std::set<const void*> all(required.begin(), required.end());
   for (const auto& [one, other] : optional_pairs_of(kernel)) all.insert({one, other});
   all.insert({address(kernel.ctr_nontemporal), address(kernel.cbc_decrypt_nontemporal),
-              address(kernel.xts_tweaks)});
+              address(kernel.xts_tweaks), address(kernel.gcm_expand)});
   all.erase(nullptr);
   return all;
 }

@@ -112,8 +112,7 @@ class ManyMessagesGcm : public support::KernelTest {
  protected:
   struct Key {
     Buffer bytes;
-    KeySchedule schedule;
-    GhashKey hash;
+    ShortGcmKey expanded;
   };
 
   void SetUp() override {
@@ -122,9 +121,9 @@ class ManyMessagesGcm : public support::KernelTest {
     for (std::size_t k = 0; k < keys_.size(); ++k) {
       Key& key = keys_[k];
       key.bytes = make_key(k % 3 == 0 ? 16 : k % 3 == 1 ? 32 : 24, static_cast<unsigned>(k));
-      kernel().expand(key.schedule, key.bytes.data(), static_cast<unsigned>(key.bytes.size()));
-      const Block h = block_of(support::evp_ecb(Direction::encrypt, key.bytes, Buffer(16)));
-      kernel().ghash_init(key.hash, h.data());
+      const std::uint8_t* const bytes = key.bytes.data();
+      kernel().gcm_expand(&key.expanded, &bytes, static_cast<unsigned>(key.bytes.size()), 1,
+                          ShortGcmKey::max_powers);
     }
   }
 
@@ -139,8 +138,7 @@ class ManyMessagesGcm : public support::KernelTest {
     for (std::size_t i = 0; i < count; ++i) {
       GcmJob& job = jobs[i];
       const Key& key = keys_[keys[i]];
-      job.schedule = &key.schedule;
-      job.hash = &key.hash;
+      job.key = &key.expanded;
       const Buffer nonce = pattern(12, static_cast<unsigned>(i));
       job.nonce = {};
       std::memcpy(job.nonce.data(), nonce.data(), 12);

@@ -44,6 +44,9 @@ PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(a.v));
 }
 PARAES_INLINE Vec join(Block low, Block high) { return {_mm256_set_m128i(high.v, low.v)}; }
+PARAES_INLINE Vec load_last(const std::uint8_t* end, std::size_t blocks) {
+  return blocks == 2 ? load(end - 32) : load_partial(end - 16, 1);
+}
 PARAES_INLINE Vec load_bytes(const std::uint8_t* p, std::size_t bytes) {
   if (bytes == 32) return load(p);
   if (bytes < 16) return {_mm256_zextsi128_si256(load_ragged(p, bytes).v)};

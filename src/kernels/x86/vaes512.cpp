@@ -52,6 +52,11 @@ PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t blocks) {
   }
   _mm512_mask_storeu_epi64(p, lane_mask(blocks), a.v);
 }
+// Not from where the first of the blocks is: those zeros may be in another cache line.
+PARAES_INLINE Vec load_last(const std::uint8_t* end, std::size_t blocks) {
+  const auto mask = static_cast<__mmask8>(0xff00U >> (2 * blocks));
+  return {_mm512_maskz_compress_epi64(mask, _mm512_loadu_si512(end - 64))};
+}
 PARAES_INLINE __mmask64 byte_mask(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
 PARAES_INLINE Vec load_bytes(const std::uint8_t* p, std::size_t bytes) {
   return {_mm512_maskz_loadu_epi8(byte_mask(bytes), p)};
