@@ -15,19 +15,23 @@ template <class Interface>
 class OnCpu : public Interface {
  public:
   OnCpu(const Kernel& kernel, const Executor& executor, std::string fallback)
-      : kernel_(kernel), executor_(executor), fallback_(std::move(fallback)) {}
+      : kernel_(kernel), executor_(executor) {
+    if (!fallback.empty()) fallback_ = std::make_unique<const std::string>(std::move(fallback));
+  }
 
   [[nodiscard]] std::string_view kernel() const noexcept final { return kernel_.name; }
   [[nodiscard]] std::string device() const final { return "cpu"; }
   [[nodiscard]] int threads() const noexcept final { return executor_.threads(); }
-  [[nodiscard]] std::string fallback() const final { return fallback_; }
+  [[nodiscard]] std::string fallback() const final {
+    return fallback_ == nullptr ? std::string() : *fallback_;
+  }
 
  protected:
   const Kernel& kernel_;
   const Executor executor_;
 
  private:
-  std::string fallback_;
+  std::unique_ptr<const std::string> fallback_;  // nullptr for an empty one
 };
 
 class CpuBlock final : public OnCpu<BlockCipher> {
@@ -314,7 +318,11 @@ std::shared_ptr<const GcmCipher> make_cpu_gcm(const Kernel& kernel, Bytes key,
 
 void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments) {
   JobList jobs(direction);
-  for (CipherSegment& entry : segments) {
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    // Ciphers are spread over the memory, and their addresses are known early.
+    constexpr std::size_t ahead = 16;
+    if (i + ahead < segments.size()) __builtin_prefetch(&segments[i + ahead].cipher->gcm());
+    CipherSegment& entry = segments[i];
     if (entry.segment.done) continue;
     const GcmCipher& cipher = entry.cipher->gcm();
     const SegmentNonces& nonces = entry.cipher->nonces();

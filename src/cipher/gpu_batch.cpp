@@ -133,6 +133,7 @@ void run_all(Direction direction, std::span<const Entry> entries) {
 }  // namespace
 
 void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments) {
+  if (!GpuKey::any()) return;
   std::vector<Entry> entries;
   for (CipherSegment& segment : segments) {
     const GpuKey* const key = segment.cipher->gcm().gpu_key();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -56,8 +57,16 @@ class GpuKey {
  public:
   GpuKey(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<gpu::KeyMaterial> material,
          bool overlap)
-      : pool_(std::move(pool)), material_(std::move(material)), overlap_(overlap) {}
-  ~GpuKey() { pool_->forget_key(material_->id); }
+      : pool_(std::move(pool)), material_(std::move(material)), overlap_(overlap) {
+    ++count_;
+  }
+  ~GpuKey() {
+    --count_;
+    pool_->forget_key(material_->id);
+  }
+
+  // Whether there is any. If not, nobody need look for those of thousands of messages.
+  [[nodiscard]] static bool any() noexcept { return count_.load(std::memory_order_relaxed) != 0; }
 
   [[nodiscard]] gpu::DevicePool& pool() const noexcept { return *pool_; }
   [[nodiscard]] const gpu::KeyMaterial& material() const noexcept { return *material_; }
@@ -103,6 +112,7 @@ class GpuKey {
   std::shared_ptr<gpu::DevicePool> pool_;
   std::unique_ptr<gpu::KeyMaterial> material_;
   bool overlap_;
+  static inline std::atomic<std::size_t> count_ = 0;  // of the objects
   mutable std::mutex mutex_;
   mutable PhaseTimes times_;  // under mutex_
 };
