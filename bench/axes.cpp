@@ -387,7 +387,7 @@ std::vector<std::string> axis_words(std::string_view flag) {
   if (flag == "--key-bits") return {"128", "192", "256"};
   if (flag == "--direction") return {"encrypt", "decrypt"};
   if (flag == "--executor") return {std::string(own_threads), std::string(openmp)};
-  if (flag == "--keys") return {"one", "each"};
+  if (flag == "--keys") return {"one", "each", "once"};
   if (flag == "--scope") return {"memory", "transfer", "file"};
   if (flag == "--in-place") return {"no", "yes"};
   if (flag == "--format") return {format_names.begin(), format_names.end()};
@@ -409,7 +409,9 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
   axes.executors = choose("--executor", or_default(texts.executor, "threads"));
   if (!texts.size.empty()) axes.sizes = parse_sizes("--size", texts.size, parsers);
   axes.messages = parse_sizes("--message", or_default(texts.message, "whole"), parsers, "whole");
-  axes.key_each = choose_flags("--keys", or_default(texts.keys, "one"), "each");
+  for (const std::string& word : choose("--keys", or_default(texts.keys, "one"))) {
+    axes.keys.push_back(word == "one" ? Keys::one : word == "each" ? Keys::each : Keys::once);
+  }
   axes.scopes = choose("--scope", or_default(texts.scope, "memory"));
   axes.in_place = choose_flags("--in-place", or_default(texts.in_place, "no"), "yes");
   axes.formats = choose("--format", or_default(texts.format, "paraes"));

@@ -27,7 +27,7 @@ struct Axes {
   std::vector<std::uint64_t> sizes;    // empty for the default of each scope
   // In memory scope on the CPU: bytes of each of many GCM messages; 0 is one message of all bytes.
   std::vector<std::uint64_t> messages;
-  std::vector<bool> key_each;  // whether each of many messages has its own key
+  std::vector<Keys> keys;  // of many messages
   std::vector<std::string> scopes;
   std::vector<bool> in_place;
   std::vector<std::string> formats;

@@ -23,6 +23,13 @@ inline constexpr Mode all_modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts,
   return direction == Direction::encrypt ? "encrypt" : "decrypt";
 }
 
+// The keys of many messages.
+enum class Keys {
+  one,   // the job's key, for all
+  each,  // a message_key() each, expanded before
+  once,  // the same, expanded in the call
+};
+
 // Empty strings and optionals are null in the JSON.
 struct Row {
   std::string rival = {};  // empty for paraes itself

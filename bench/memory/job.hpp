@@ -27,7 +27,7 @@ struct Job {
   std::uint64_t offset = 0;
   // GCM: the job is many messages (see Messages), of this many bytes of text each; 0: it is one.
   std::uint64_t message = 0;
-  bool key_each = false;  // each message has its own message_key(), else all have the job's key
+  Keys keys = Keys::one;
 };
 
 // Code that computes jobs: paraes itself or a rival. The constructor takes the job and expands the
@@ -96,7 +96,7 @@ inline constexpr std::size_t tag_bytes = 16;
 // The key of one of many messages, if each has its own. Its first key_bytes(job) bytes are used.
 [[nodiscard]] std::array<std::uint8_t, 64> message_key(std::uint64_t index);
 
-// Limits of one job: the keys (8 KiB each) and lists of messages of all rows are in memory at once.
+// Limits of one job: the keys and lists of messages of all rows are in memory at once.
 inline constexpr std::uint64_t max_messages = std::uint64_t{1} << 22;
 inline constexpr std::uint64_t max_keys = 4096;
 

@@ -62,7 +62,7 @@ class GcmOracle {
     const bool decrypts = job_.direction == Direction::decrypt;
     const auto nonce = segment_nonce(index);
     const auto key = message_key(index);
-    const std::uint8_t* const own_key = job_.key_each ? key.data() : nullptr;
+    const std::uint8_t* const own_key = job_.keys != Keys::one ? key.data() : nullptr;
     if (decrypts) evp().restart(to_plain_.get(), nonce.data(), own_key);
     // The right tag of a decryption is the one that encrypting its plaintext gives. EVP decrypts
     // before it knows the tag.

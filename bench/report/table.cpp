@@ -144,7 +144,7 @@ std::vector<const Result*> sorted(const Outcome& outcome) {
     return std::make_tuple(row.scope, row.bytes, row.format,
                            row.mode ? static_cast<int>(*row.mode) : -1, row.key_bits.value_or(0),
                            row.direction ? static_cast<int>(*row.direction) : -1, row.in_place,
-                           row.keys.empty() ? 0 : row.messages, row.keys == "each",
+                           row.keys.empty() ? 0 : row.messages, row.keys.size(), row.keys,
                            row.scope == "file" ? 0 : row.threads, -rate(*r));
   };
   std::stable_sort(rows.begin(), rows.end(),

@@ -107,7 +107,7 @@ XtsHandle new_xts(const Job& job, const paraes_execution& execution) {
 }
 
 std::unique_ptr<Implementation> make_c(const Job& job) {
-  if (job.key_each) throw Skip("paraes-c: one key for all messages");
+  if (job.keys != Keys::one) throw Skip("paraes-c: one key for all messages");
   if (job.offset != 0) throw Skip("paraes-c: whole messages only");
   paraes_execution execution = PARAES_EXECUTION;
   execution.threads = job.threads == 0 ? PARAES_ALL_CORES : static_cast<unsigned>(job.threads);

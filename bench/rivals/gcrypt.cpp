@@ -77,6 +77,10 @@ class Gcrypt : public SplitRival<Gcrypt, Handle> {
 
   [[nodiscard]] Handle open_state(const std::uint8_t* key) const { return open_handle(job(), key); }
 
+  void set_key(const Handle& handle, const std::uint8_t* key) const {
+    check(functions().set_key(handle.get(), key, key_bytes(job())));
+  }
+
   void start(const Handle& handle, const std::uint8_t* iv) const {
     const auto set = job().mode == Mode::ctr ? functions().set_counter : functions().set_iv;
     check(set(handle.get(), iv, job().mode == Mode::gcm ? 12 : 16));

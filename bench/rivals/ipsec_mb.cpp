@@ -100,7 +100,9 @@ class IpsecMb : public Implementation {
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
     if (job_.mode == Mode::gcm) {
       split_.each_message(in, out, tag, [&](unsigned r, const Split::GcmMessage& message) {
-        gcm(gcm_keys_[split_.state_of(r, message)].data, message);
+        gcm_key_data& key = gcm_keys_[split_.state_of(r, message)].data;
+        if (message.key != nullptr) expand_gcm_(message.key, &key);
+        gcm(key, message);
       });
       return;
     }

@@ -29,6 +29,10 @@ class OpenSsl : public SplitRival<OpenSsl, EvpContext> {
     return evp_.context(job(), key);
   }
 
+  void set_key(const EvpContext& context, const std::uint8_t* key) const {
+    evp_.restart(context.get(), nullptr, key);
+  }
+
   void start(const EvpContext& context, const std::uint8_t* iv) const {
     evp_.restart(context.get(), iv);
   }

@@ -27,6 +27,8 @@ class Split {
       min_granules_ = (min_grains * grain_bytes + messages.slot - 1) / messages.slot;
       nonces_.reserve(messages.count);
       for (std::uint64_t m = 0; m < messages.count; ++m) nonces_.push_back(segment_nonce(m));
+      if (job.keys != Keys::once) return;
+      for (std::uint64_t m = 0; m < messages.count; ++m) keys_.push_back(message_key(m));
       return;
     }
     if (job.threads > 1) {
@@ -74,6 +76,7 @@ class Split {
     std::uint8_t* out = nullptr;
     std::uint64_t bytes = 0;
     std::uint8_t* tag = nullptr;  // as in Implementation::run()
+    const std::uint8_t* key = nullptr;  // to be expanded in the call; nullptr if that was done before
   };
 
   // Calls body(range, message) for the GCM message of the job or for each of many; different ranges
@@ -93,19 +96,20 @@ class Split {
             const std::uint64_t bytes = messages.size(m);
             // Decryption only reads its tag.
             std::uint8_t* const own = (encrypts ? out : const_cast<std::uint8_t*>(in)) + at + bytes;
-            body(r, GcmMessage{m, nonces_[m].data(), in + at, out + at, bytes, own});
+            const std::uint8_t* const key = keys_.empty() ? nullptr : keys_[m].data();
+            body(r, GcmMessage{m, nonces_[m].data(), in + at, out + at, bytes, own, key});
           }
         });
   }
 
   // The number of states of the library that hold a key, and the state that a message needs: one
   // for each range, or for each message if these have own keys.
-  [[nodiscard]] std::uint64_t key_states() const { return job_.key_each ? granules_ : ranges(); }
+  [[nodiscard]] std::uint64_t key_states() const { return keys_each() ? granules_ : ranges(); }
   [[nodiscard]] std::uint64_t state_of(unsigned range, const GcmMessage& message) const {
-    return job_.key_each ? message.index : range;
+    return keys_each() ? message.index : range;
   }
   [[nodiscard]] std::array<std::uint8_t, 64> key_of(std::uint64_t state) const {
-    return job_.key_each ? message_key(state) : material().key;
+    return keys_each() ? message_key(state) : material().key;
   }
 
   // Calls f(tweak, from, bytes) for each data unit in [from, from + bytes).
@@ -120,6 +124,7 @@ class Split {
   }
 
  private:
+  [[nodiscard]] bool keys_each() const { return job_.keys == Keys::each; }
   [[nodiscard]] std::uint64_t granule_bytes() const {
     return job_.mode == Mode::xts ? units_.unit : grain_bytes;
   }
@@ -142,6 +147,7 @@ class Split {
   std::uint64_t granules_ = 1;
   std::uint64_t min_granules_ = 1;                    // of a range
   std::vector<std::array<std::uint8_t, 12>> nonces_;  // of many messages
+  std::vector<std::array<std::uint8_t, 64>> keys_;    // of many messages, for Keys::once
   std::vector<std::array<std::uint8_t, 16>> chains_;  // the block before each range, in CBC
 };
 
@@ -167,6 +173,7 @@ class RangesRival : public Implementation {
 // libgcrypt, contexts of OpenSSL. `Library` derives from it and has, without virtual calls that
 // would be timed:
 //   State open_state(key)              a state with this key, expanded
+//   void set_key(state, key)           expands another key, before start()
 //   void start(state, iv)              begins a message, or data unit, with its IV, nonce or tweak
 //   void crypt(state, in, out, bytes)
 //   void end(state, tag)               ends a GCM message: writes the tag, or checks it
@@ -178,6 +185,7 @@ class SplitRival : public Implementation {
     if (job_.mode == Mode::gcm) {
       split_.each_message(in, out, tag, [&](unsigned r, const Split::GcmMessage& message) {
         const State& state = states_[split_.state_of(r, message)];
+        if (message.key != nullptr) library.set_key(state, message.key);
         library.start(state, message.nonce);
         library.crypt(state, message.in, message.out, message.bytes);
         library.end(state, message.tag);

@@ -26,8 +26,8 @@ Row row_of(const Job& job) {
   std::uint64_t touched = (job.in_place ? 1 : 2) * buffer_bytes(job);
   if (job.message != 0) {
     row.messages = Messages(job).count;
-    row.keys = job.key_each ? "each" : "one";
-    if (job.key_each) touched += row.messages * sizeof(ShortGcmKey);
+    row.keys = job.keys == Keys::one ? "one" : job.keys == Keys::each ? "each" : "once";
+    if (job.keys == Keys::each) touched += row.messages * sizeof(ShortGcmKey);
   }
   row.cache = touched < last_level_cache_bytes(job.threads) ? "warm" : "cold";
   return row;
@@ -52,7 +52,7 @@ void refuse(const Job& job) {
       throw Skip("at most " + std::to_string(max_messages) +
                  " messages: choose a smaller --size or a larger --message");
     }
-    if (job.key_each && Messages(job).count > max_keys) {
+    if (job.keys != Keys::one && Messages(job).count > max_keys) {
       throw Skip("a key each is for up to " + std::to_string(max_keys) +
                  " messages: choose a smaller --size or a larger --message");
     }

@@ -57,8 +57,8 @@ void each_job_of_messages(const Axes& axes, std::uint64_t bytes, int threads, co
       // Modes that nobody named are not missed.
       if (job.mode != Mode::gcm && !axes.modes_named) return;
       job.message = message;
-      for (const bool key_each : axes.key_each) {
-        job.key_each = key_each;
+      for (const Keys keys : axes.keys) {
+        job.keys = keys;
         add(job);
       }
     });

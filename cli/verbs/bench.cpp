@@ -103,7 +103,8 @@ constexpr AxisFlag axis_flags[] = {
      "in one call (default: whole, which is one).",
      false},
     {"--keys", &bench::AxisTexts::keys, nullptr,
-     "With --message: one key for all messages (default), or each its own.", false},
+     "With --message: one key for all messages (default); each its own, expanded before; or once: "
+     "each its own, expanded in the call.", false},
     {"--scope", &bench::AxisTexts::scope, nullptr,
      "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
      "memory)."},

@@ -161,6 +161,8 @@ inline void check_gcm_text(std::uint64_t bytes) {
 inline void check_gcm_sizes(std::uint64_t aad_bytes, std::uint64_t bytes) {
   if (bytes > gcm_max_text_bytes || aad_bytes > gcm_max_aad_bytes) refuse_gcm_sizes(bytes);
 }
+// Throws InvalidArgument for a message that Gcm cannot encrypt or decrypt.
+void check_text(Direction direction, const GcmText& text);
 // Throws InvalidArgument unless `bytes` bytes are whole blocks. `clause`: the mode, and what says
 // so.
 void check_whole_blocks(std::uint64_t bytes, const char* clause);

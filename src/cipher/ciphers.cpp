@@ -194,6 +194,14 @@ void check_message(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag
 
 }  // namespace
 
+void detail::check_text(Direction direction, const GcmText& text) {
+  if (direction == Direction::encrypt) {
+    check_new_message(text.nonce, text.aad, text.in, text.out, text.tag);
+  } else {
+    check_message(text.nonce, text.aad, text.in, text.out, text.expected_tag);
+  }
+}
+
 void detail::refuse_gcm_sizes(std::uint64_t bytes) {
   if (bytes > gcm_max_text_bytes) {
     throw InvalidArgument(
@@ -357,16 +365,12 @@ void Gcm::decrypt(const std::uint8_t* nonce, std::size_t nonce_bytes, const std:
 }
 
 void Gcm::encrypt(std::span<GcmText> texts) {
-  for (const GcmText& text : texts) {
-    check_new_message(text.nonce, text.aad, text.in, text.out, text.tag);
-  }
+  for (const GcmText& text : texts) detail::check_text(Direction::encrypt, text);
   cipher_->crypt_texts(Direction::encrypt, texts);
 }
 
 void Gcm::decrypt(std::span<GcmText> texts) {
-  for (const GcmText& text : texts) {
-    check_message(text.nonce, text.aad, text.in, text.out, text.expected_tag);
-  }
+  for (const GcmText& text : texts) detail::check_text(Direction::decrypt, text);
   cipher_->crypt_texts(Direction::decrypt, texts);
 }
 

@@ -52,6 +52,14 @@ const gpu::GpuKernel& select_gpu_kernel(std::string_view request, bool allow_lea
   });
 }
 
+const Kernel& cpu_kernel(const Execution& execution) {
+  if (gpu::parse_device(execution.device)) {
+    throw InvalidArgument("messages with a key each are for the CPU, not for the device '" +
+                          execution.device + "': use Segments of SegmentCipher there");
+  }
+  return find_kernel(execution.kernel);
+}
+
 namespace {
 
 // The devices on which a cipher works.

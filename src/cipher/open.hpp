@@ -20,6 +20,9 @@ void check_xts_key(Bytes key);
 // allow_leaky the fastest. Throws what find_gpu_kernel throws.
 [[nodiscard]] const gpu::GpuKernel& select_gpu_kernel(std::string_view request, bool allow_leaky);
 
+// The kernel for work that only the CPU does. Throws InvalidArgument for a GPU.
+[[nodiscard]] const Kernel& cpu_kernel(const Execution& execution);
+
 // Throw what the functions above throw, and InvalidArgument for an unknown device
 // or kernel, or a wrong number of threads. Throw Unavailable or DeviceError if the device or the
 // kernel cannot be used; with execution.fall_back, the CPU is used instead.

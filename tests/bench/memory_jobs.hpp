@@ -36,10 +36,10 @@ inline std::vector<Job> jobs_of_messages() {
       for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         for (const int threads : {1, 3}) {
           for (const bool in_place : {false, true}) {
-            for (const bool key_each : {false, true}) {
+            for (const Keys keys : {Keys::one, Keys::each, Keys::once}) {
               Job job{Mode::gcm, bits, direction, 4096, std::uint64_t(bytes), threads, in_place};
               job.message = message;
-              job.key_each = key_each;
+              job.keys = keys;
               list.push_back(job);
             }
           }
@@ -67,7 +67,9 @@ inline std::string name_of(const Job& job) {
          std::string(to_string(job.direction)) + " threads " + std::to_string(job.threads) +
          (job.in_place ? " in place" : "") +
          (job.message == 0 ? "" : " messages of " + std::to_string(job.message)) +
-         (job.key_each ? " with a key each" : "");
+         (job.keys == Keys::one    ? ""
+          : job.keys == Keys::each ? " with a key each"
+                                   : " with a key each, expanded in the call");
 }
 
 }  // namespace paraes::bench

@@ -58,7 +58,7 @@ TEST(Memory, OwnKernelIsVerifiedOnEveryJob) {
 TEST(Memory, KeysOfAllRowsAreLimited) {
   Job job{Mode::gcm, 128, Direction::encrypt, 4096, max_keys, 1, false};
   job.message = 1;
-  job.key_each = true;
+  job.keys = Keys::each;
   std::vector<std::unique_ptr<Implementation>> rows;
   for (int i = 0; i < 4; ++i) rows.push_back(make_ours(job, "ttable"));
   EXPECT_THROW(static_cast<void>(make_ours(job, "ttable")), Skip);
@@ -72,8 +72,8 @@ TEST(Memory, MessagesHaveOwnNoncesAndKeys) {
   const std::uint64_t size = buffer_bytes(job);
   ASSERT_EQ(size, 10 * 32U);
   const std::vector<std::uint8_t> in(size);
-  for (const bool key_each : {false, true}) {
-    job.key_each = key_each;
+  for (const Keys keys : {Keys::one, Keys::each, Keys::once}) {
+    job.keys = keys;
     std::vector<std::uint8_t> out(size);
     make_ours(job, "ttable")->run(in.data(), out.data(), nullptr);
     std::set<std::vector<std::uint8_t>> sealed;
