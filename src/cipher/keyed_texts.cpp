@@ -24,10 +24,13 @@ struct KeyGroup : InLockedMemory {
   ShortGcmKey keys[most];
 };
 
+// Making the tables of a GcmKey takes longer than what they save in a text of this size.
+constexpr std::size_t max_short_text_bytes = 16384;
+
 // Whether an expanded ShortGcmKey is all that a message needs.
 bool is_short(const KeyedGcmText& keyed) noexcept {
-  return keyed.text.in.size() <= max_short_message_bytes && keyed.text.nonce.size() == 12 &&
-         keyed.text.aad.size() <= max_short_message_bytes;
+  return keyed.text.in.size() <= max_short_text_bytes && keyed.text.nonce.size() == 12 &&
+         keyed.text.aad.size() <= max_short_text_bytes;
 }
 
 // The powers of H for the text, or for associated data if there is any, and the lengths.
