@@ -83,7 +83,7 @@ class MemoryCase(TreeCase):
         else:
             # A few more: with threads, the number of allocations is not always the same.
             faults = sample(
-                [(first, most) for first in range(before_main + 1, total + 10) for most in (1, ALL)],
+                [(first, most) for most in (1, ALL) for first in range(before_main + 1, total + 10)],
                 SAMPLES, name)
         ends = collections.Counter()
 
