@@ -55,8 +55,9 @@ cli::VerbEntry crypt_verb(cli::Verb verb, Flags& flags, const Actions& actions,
       .run = actions.crypt,
       .examples = examples,
   };
-  return {cli::verb_name(verb),
-          [=](CLI::App& app, int& status) { cli::add_crypt(app, status, verb, overrides); }};
+  return {cli::verb_name(verb), [=](CLI::App& app, int& status, const cli::NamedFlags& named) {
+            cli::add_crypt(app, status, named, verb, overrides);
+          }};
 }
 
 cli::BenchOverrides bench_overrides(Flags& flags, const Actions& actions) {
@@ -87,7 +88,7 @@ cli::ExecutableInfo mpi_executable(Flags& flags, const Actions& actions) {
               crypt_verb(cli::Verb::decrypt, flags, actions, mpi_decrypt_examples),
               crypt_verb(cli::Verb::verify, flags, actions, mpi_verify_examples),
               {"bench",
-               [&flags, actions](CLI::App& app, int& status) {
+               [&flags, actions](CLI::App& app, int& status, const cli::NamedFlags&) {
                  cli::add_bench(app, status, bench_overrides(flags, actions));
                }},
           },

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -339,6 +340,21 @@ SecretBytes& stashed_key_hex(std::string_view flag) {
 }
 
 }  // namespace
+
+NamedFlags::NamedFlags(int argc, const char* const* argv) : all_(false) {
+  std::copy_if(argv + std::min(argc, 1), argv + argc, std::back_inserter(words_),
+               [](std::string_view word) { return word.starts_with('-'); });
+}
+
+bool NamedFlags::include(std::string_view names) const {
+  if (all_) return true;
+  const std::string_view long_name = names.substr(names.find("--"));
+  const char letter = names[1];  // a dash if there is no short name
+  return std::any_of(words_.begin(), words_.end(), [&](std::string_view word) {
+    if (word.starts_with("--")) return word.substr(0, word.find('=')) == long_name;
+    return word.find(letter, 1) != std::string_view::npos;
+  });
+}
 
 Arguments read_arguments(CLI::App& app, int argc, const char* const* argv) {
   return Reader(app, argc, argv).read();

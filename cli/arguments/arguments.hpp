@@ -14,6 +14,27 @@ namespace paraes::cli {
 inline constexpr const char* help_verb = "help";
 inline constexpr const char* version_verb = "version";
 
+// The flags that the words of a command may name. Verbs with many flags add only these: to add all,
+// each of which CLI11 compares with those before it, takes longer than the work on a small file.
+// Only help and errors need the others.
+class NamedFlags {
+ public:
+  // Those that argv[1] and what follows it may name. Refers to `argv`.
+  NamedFlags(int argc, const char* const* argv);
+
+  [[nodiscard]] static NamedFlags all() { return {}; }
+
+  // `names`: of one flag, as CLI11 takes them, the short one first. True for each flag that
+  // read_arguments would look for, and may be true for others: in -T4, 4 could be a flag.
+  [[nodiscard]] bool include(std::string_view names) const;
+
+ private:
+  NamedFlags() = default;
+
+  bool all_ = true;
+  std::vector<std::string_view> words_;  // that begin with a dash
+};
+
 struct Arguments {
   const CLI::App* help = nullptr;  // print this one's help, and do nothing else
   bool version = false;            // print the version, and do nothing else

@@ -374,12 +374,13 @@ std::string_view long_name(std::string_view names) { return names.substr(names.f
 
 template <class Options, std::size_t n>
 void add_all(CLI::App& app, Options& options, const Flag<Options> (&table)[n], Verbs verb,
-             const char* group) {
+             const char* group, const NamedFlags& named) {
   for (const Flag<Options>& flag : table) {
     const Use* const use = flag.use_of(verb);
     if (use == nullptr) continue;
     const std::string names =
         verb == rekey_to ? fmt::format("--to-{}", long_name(flag.names)) : flag.names;
+    if (!named.include(names)) continue;
     const auto take = [&options, &flag](const std::string& shown, const std::string& text) {
       store(flag.value, options, shown, text);
       options.flags_given.insert(flag.names);
@@ -421,7 +422,7 @@ const char* verb_name(Verb verb) {
   return names.at(static_cast<std::size_t>(verb));
 }
 
-void add_crypt_flags(CLI::App& app, CryptOptions& options) {
+void add_crypt_flags(CLI::App& app, CryptOptions& options, const NamedFlags& named) {
   const bool one = options.verb == Verb::info;
   CLI::Option* const files =
       app.add_option(
@@ -437,9 +438,11 @@ void add_crypt_flags(CLI::App& app, CryptOptions& options) {
           ->expected(1, one ? 1 : CLI::detail::expected_max_vector_size);
   // Not required(): the error for a missing FILE is that of cli/plan.
   if (options.verb == Verb::rekey) files->option_text("FILE...");
-  add_all(app, options.keys, key_flags, bit(options.verb), "Keys");
-  if (options.verb == Verb::rekey) add_all(app, options.new_keys, key_flags, rekey_to, "New keys");
-  add_all(app, options, crypt_flags, bit(options.verb), nullptr);
+  add_all(app, options.keys, key_flags, bit(options.verb), "Keys", named);
+  if (options.verb == Verb::rekey) {
+    add_all(app, options.new_keys, key_flags, rekey_to, "New keys", named);
+  }
+  add_all(app, options, crypt_flags, bit(options.verb), nullptr, named);
 }
 
 void check_flags(const CryptOptions& options, const FlagFacts& facts) {

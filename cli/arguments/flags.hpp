@@ -5,15 +5,17 @@
 
 #include <string>
 
+#include "cli/arguments/arguments.hpp"
 #include "cli/arguments/cli11_fwd.hpp"
 #include "cli/arguments/options.hpp"
 #include "cli/words/choices.hpp"
 
 namespace paraes::cli {
 
-// Adds the flags of options.verb, which store what they are given in `options`. The parser throws
-// InvalidArgument, which names the flag, for a value that does not fit.
-void add_crypt_flags(CLI::App& app, CryptOptions& options);
+// Adds those of the flags of options.verb that `named` includes. They store what they are given in
+// `options`. The parser throws InvalidArgument, which names the flag, for a value that does not
+// fit.
+void add_crypt_flags(CLI::App& app, CryptOptions& options, const NamedFlags& named);
 
 // What decides about a run which of its flags have an effect.
 struct FlagFacts {

@@ -20,29 +20,18 @@
 #include "src/core/system/process.hpp"
 
 namespace paraes::cli {
-std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, std::string_view only,
-                                   int& status) {
+namespace {
+
+// Without verbs.
+std::unique_ptr<CLI::App> make_empty_app(const ExecutableInfo& executable) {
   auto app = std::make_unique<CLI::App>(executable.summary, executable.name);
   app->formatter(make_help_formatter());
   app->set_version_flag("-V,--version", version(), "Print the version.");
   app->set_help_flag("-h,--help", "Print this help.");
-  for (const VerbEntry& verb : executable.verbs) {
-    if (only.empty() || verb.name == only) verb.add(*app, status);
-  }
-  if (only.empty()) {
-    app->add_subcommand(version_verb, "Prints the version.");
-    app->add_subcommand(help_verb, "Prints the help of a verb.")
-        ->add_option("VERB", "The verb to explain (default: all, in a line each).");
-  }
-  for (CLI::App* verb : app->get_subcommands({})) verb->group("Verbs");
-  // Now that the verbs are there: they would inherit it.
-  app->footer(executable.footer);
   // At most one verb: after it, the name of a verb is a FILE.
   app->require_subcommand(0, 1);
   return app;
 }
-
-namespace {
 
 // The text of CLI11 without the empty lines at its end.
 std::string help_text(const CLI::App& app, const std::string& parent) {
@@ -57,21 +46,22 @@ struct ReadCommand {
 };
 
 ReadCommand read_command(int argc, char** argv, const ExecutableInfo& executable, int& status) {
-  // Building the flags of all verbs would take most of the time of a small file. Only help and
-  // errors need the others.
+  // The other verbs and flags would take most of the time of a small file. Only help and errors
+  // need them.
   const std::string_view first = argc > 1 ? argv[1] : "";
   for (const VerbEntry& verb : executable.verbs) {
     if (verb.name != first) continue;
-    ReadCommand command{make_app(executable, first, status), {}};
+    auto app = make_empty_app(executable);
+    verb.add(*app, status, NamedFlags(argc, argv));
     try {
-      command.arguments = read_arguments(*command.app, argc, argv);
-      return command;
-    } catch (const InvalidArgument&) {  // reported below, with what the other verbs have
+      Arguments arguments = read_arguments(*app, argc, argv);
+      if (arguments.help == nullptr) return {std::move(app), std::move(arguments)};
+    } catch (const InvalidArgument&) {  // reported below, with what the others have
     }
   }
-  ReadCommand command{make_app(executable, {}, status), {}};
-  command.arguments = read_arguments(*command.app, argc, argv);
-  return command;
+  auto app = make_app(executable, status);
+  Arguments arguments = read_arguments(*app, argc, argv);
+  return {std::move(app), std::move(arguments)};
 }
 
 // A core dump could contain keys and plaintext from the stack. The kernel ignores this limit where
@@ -91,6 +81,18 @@ bool may_have_secrets(int argc, char** argv, const ExecutableInfo& executable) {
 }
 
 }  // namespace
+
+std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, int& status) {
+  auto app = make_empty_app(executable);
+  for (const VerbEntry& verb : executable.verbs) verb.add(*app, status, NamedFlags::all());
+  app->add_subcommand(version_verb, "Prints the version.");
+  app->add_subcommand(help_verb, "Prints the help of a verb.")
+      ->add_option("VERB", "The verb to explain (default: all, in a line each).");
+  for (CLI::App* verb : app->get_subcommands({})) verb->group("Verbs");
+  // Now that the verbs are there: they would inherit it.
+  app->footer(executable.footer);
+  return app;
+}
 
 int run_guarded(const std::function<int()>& run) {
   try {

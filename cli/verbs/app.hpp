@@ -7,15 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/arguments/arguments.hpp"
 #include "cli/arguments/cli11_fwd.hpp"
 
 namespace paraes::cli {
 
-// One of the functions of verbs.hpp: adds the verb `name`, whose callback stores the exit status in
-// `status`.
+// One of the functions of verbs.hpp: adds the verb `name`, with at least the flags in `named`. Its
+// callback stores the exit status in `status`.
 struct VerbEntry {
   std::string name;
-  std::function<void(CLI::App& app, int& status)> add;
+  std::function<void(CLI::App& app, int& status, const NamedFlags& named)> add;
   bool has_secrets = true;  // it may handle keys or passphrases
 };
 
@@ -29,10 +30,9 @@ struct ExecutableInfo {
   bool hides_memory = true;
 };
 
-// The parser with the verb named `only`, or with all verbs if `only` is empty. `status` is where
-// the verb's callback stores the exit status.
-[[nodiscard]] std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable,
-                                                 std::string_view only, int& status);
+// The parser with all verbs and their flags. `status` is where the callback of a verb stores the
+// exit status.
+[[nodiscard]] std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, int& status);
 
 // All that a main function does: calls `run`, prints its errors and returns the exit status. Memory
 // may run out in `run`, but not where it is made: a function object of up to 16 bytes needs none.

@@ -135,12 +135,13 @@ constexpr std::array<Texts, 4> all_texts = {{
 
 }  // namespace
 
-void add_crypt(CLI::App& app, int& status, Verb verb, const CryptOverrides& overrides) {
+void add_crypt(CLI::App& app, int& status, const NamedFlags& named, Verb verb,
+               const CryptOverrides& overrides) {
   const Texts& texts = all_texts.at(static_cast<std::size_t>(verb));
   CLI::App* verb_app = app.add_subcommand(verb_name(verb), texts.summary);
   // Shared with the callback, which runs after this function has returned.
   const auto options = std::make_shared<CryptOptions>(verb);
-  add_crypt_flags(*verb_app, *options);
+  add_crypt_flags(*verb_app, *options, named);
   if (overrides.add_options) overrides.add_options(*verb_app);
   verb_app->footer(texts.text + (overrides.examples.empty() ? texts.examples : overrides.examples));
   verb_app->callback([options, &status, run = overrides.run] {

@@ -26,8 +26,16 @@ Exit status:
   141            closed pipe)";
 
 VerbEntry crypt_verb(Verb verb) {
-  return {verb_name(verb),
-          [verb](CLI::App& app, int& status) { add_crypt(app, status, verb, {}); }};
+  return {verb_name(verb), [verb](CLI::App& app, int& status, const NamedFlags& named) {
+            add_crypt(app, status, named, verb, {});
+          }};
+}
+
+// A verb with few flags, which are always built.
+VerbEntry plain_verb(const char* name, const std::function<void(CLI::App&, int&)>& add,
+                     bool has_secrets) {
+  return {name, [add](CLI::App& app, int& status, const NamedFlags&) { add(app, status); },
+          has_secrets};
 }
 
 }  // namespace
@@ -44,11 +52,13 @@ ExecutableInfo paraes_executable() {
               crypt_verb(Verb::verify),
               crypt_verb(Verb::rekey),
               {"info", add_info},
-              {"keygen", add_keygen},
-              {"devices", add_devices, false},
-              {"bench", [](CLI::App& app, int& status) { add_bench(app, status, {}); }, false},
-              {"tune", add_tune, false},
-              {"lab", [](CLI::App& app, int&) { add_lab(app); }, false},
+              plain_verb("keygen", add_keygen, true),
+              plain_verb("devices", add_devices, false),
+              plain_verb(
+                  "bench", [](CLI::App& app, int& status) { add_bench(app, status, {}); }, false),
+              plain_verb("tune", add_tune, false),
+              plain_verb(
+                  "lab", [](CLI::App& app, int&) { add_lab(app); }, false),
           },
   };
 }

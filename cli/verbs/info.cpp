@@ -431,10 +431,10 @@ int run_info(const CryptOptions& options) {
 
 }  // namespace
 
-void add_info(CLI::App& app, int& status) {
+void add_info(CLI::App& app, int& status, const NamedFlags& named) {
   CLI::App* verb = app.add_subcommand("info", "Shows what the header of an encrypted file says.");
   const auto options = std::make_shared<CryptOptions>(Verb::info);
-  add_crypt_flags(*verb, *options);
+  add_crypt_flags(*verb, *options, named);
   verb->footer(info_footer);
   verb->callback([options, &status] { status = run_info(*options); });
 }

@@ -1,12 +1,13 @@
 // The verbs of the command line. Each function adds one subcommand to `app`. Its callback does the
 // work and stores the exit status (see report.hpp) in `status`, or throws paraes::Error, which
-// run_app reports.
+// run_app reports. The verbs with the most flags add only those in `named`.
 #pragma once
 
 #include <functional>
 #include <string>
 
 #include "bench/bench.hpp"
+#include "cli/arguments/arguments.hpp"
 #include "cli/arguments/cli11_fwd.hpp"
 #include "cli/arguments/options.hpp"
 #include "cli/verbs/app.hpp"
@@ -26,8 +27,9 @@ using CryptOverrides = Overrides<int(const CryptOptions& options)>;
 using BenchOverrides = Overrides<int(const bench::Axes& axes, const bench::Options& options)>;
 
 // `verb`: any but info.
-void add_crypt(CLI::App& app, int& status, Verb verb, const CryptOverrides& overrides);
-void add_info(CLI::App& app, int& status);
+void add_crypt(CLI::App& app, int& status, const NamedFlags& named, Verb verb,
+               const CryptOverrides& overrides);
+void add_info(CLI::App& app, int& status, const NamedFlags& named);
 void add_keygen(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);
 

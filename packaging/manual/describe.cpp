@@ -65,7 +65,7 @@ Json verb(const CLI::App& app) {
 
 Json executable(const cli::ExecutableInfo& info) {
   int status = 0;
-  const auto app = cli::make_app(info, {}, status);
+  const auto app = cli::make_app(info, status);
   Json verbs = Json::array();
   for (const CLI::App* one : app->get_subcommands({})) verbs.push_back(verb(*one));
   Json json = owner(*app);

@@ -58,7 +58,8 @@ struct Command {
     app.set_help_flag("-h,--help", "Print this help.");
     for (std::size_t i = 0; i < std::size(verbs); ++i) {
       options[i] = CryptOptions(verbs[i]);
-      cli::add_crypt_flags(*app.add_subcommand(cli::verb_name(verbs[i]), "A verb."), options[i]);
+      cli::add_crypt_flags(*app.add_subcommand(cli::verb_name(verbs[i]), "A verb."), options[i],
+                           cli::NamedFlags::all());
     }
     app.add_subcommand(cli::version_verb, "A verb.");
     app.add_subcommand(cli::help_verb, "A verb.")->add_option("VERB", "A verb.");
