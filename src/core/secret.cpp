@@ -1,6 +1,11 @@
 #include "paraes/secret.hpp"
 
+#include <cstdint>
 #include <utility>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "src/core/locked_memory.hpp"
 
@@ -20,6 +25,38 @@ bool constant_time_equal(std::span<const std::uint8_t> a,
 
 namespace {
 
+#if defined(__x86_64__)
+// Whether there are ymm and zmm registers that instructions may access. __builtin_cpu_supports says
+// that, too, but with it, a constructor reads a dozen leaves of CPUID whenever a program starts,
+// and in a virtual machine each takes several microseconds.
+struct VectorRegisters {
+  bool ymm = false;
+  bool zmm = false;
+};
+
+VectorRegisters find_vector_registers() noexcept {
+  std::uint32_t a;
+  std::uint32_t b;
+  std::uint32_t c;
+  std::uint32_t d;
+  __cpuid(1, a, b, c, d);
+  constexpr std::uint32_t osxsave_and_avx = 3U << 27;
+  if ((c & osxsave_and_avx) != osxsave_and_avx) return {};
+  // XCR0 says which registers the system saves: bits 1 and 2 are the xmm and ymm registers, bits 5
+  // to 7 those of AVX-512.
+  std::uint32_t xcr0;
+  __asm__ volatile("xgetbv" : "=a"(xcr0), "=d"(d) : "c"(0));
+  VectorRegisters found;
+  found.ymm = (xcr0 & 0x06U) == 0x06U;
+  if ((xcr0 & 0xe6U) == 0xe6U) {
+    __cpuid_count(7, 0, a, b, c, d);
+    constexpr std::uint32_t avx512f = 1U << 16;
+    found.zmm = (b & avx512f) != 0;
+  }
+  return found;
+}
+#endif
+
 // Functions may change all of these registers (on AArch64: all but v8 to v15).
 void wipe_vector_registers() noexcept {
 #if defined(__x86_64__)
@@ -32,13 +69,14 @@ void wipe_vector_registers() noexcept {
       :
       : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
         "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-  if (__builtin_cpu_supports("avx") == 0) return;
+  static const VectorRegisters registers = find_vector_registers();
+  if (!registers.ymm) return;
   __asm__ volatile("vzeroall"
                    :
                    :
                    : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                      "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-  if (__builtin_cpu_supports("avx512f") == 0) return;
+  if (!registers.zmm) return;
   __asm__ volatile(
       "vpxorq %%zmm16, %%zmm16, %%zmm16\nvpxorq %%zmm17, %%zmm17, %%zmm17\n"
       "vpxorq %%zmm18, %%zmm18, %%zmm18\nvpxorq %%zmm19, %%zmm19, %%zmm19\n"
