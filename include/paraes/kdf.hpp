@@ -15,7 +15,8 @@ namespace paraes {
 
 // For executables: keeps libcrypto from reading openssl.cnf (or the file that OPENSSL_CONF names),
 // which scrypt, PBKDF2 and the kernel `openssl` would make it do. That takes time, can load modules
-// into the process and can fail. Call it before anything else uses libcrypto. The library does not
+// into the process and can fail. It also keeps libcrypto from freeing its memory one piece after
+// another when the process exits. Call it before anything else uses libcrypto. The library does not
 // call it, because the process may use libcrypto in other ways, too. Throws std::bad_alloc.
 PARAES_EXPORT void ignore_openssl_configuration();
 

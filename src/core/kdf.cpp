@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <new>
@@ -55,8 +56,9 @@ void ignore_openssl_configuration() {
   void* volatile reserve = std::malloc(std::size_t{64} << 10);
   if (reserve == nullptr) throw std::bad_alloc();
   std::free(reserve);
-  // It fails for want of memory alone, and does not say so.
-  if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) != 1) throw std::bad_alloc();
+  // It fails for want of memory alone, and does not say so. The first call decides for the process.
+  constexpr std::uint64_t options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT;
+  if (OPENSSL_init_crypto(options, nullptr) != 1) throw std::bad_alloc();
 }
 
 void random_bytes(MutableBytes out) {

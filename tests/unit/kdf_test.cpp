@@ -5,16 +5,19 @@
 
 #include <gtest/gtest.h>
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <vector>
 
 #include "paraes/error.hpp"
 #include "tests/support/buffers.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/hex.hpp"
 
 namespace paraes {
@@ -147,6 +150,24 @@ TEST(Scrypt, ImpossibleCosts_AreRefused) {
   Text out(64);
   EXPECT_THROW(scrypt({}, {}, 0, out), InvalidArgument);
   EXPECT_THROW(scrypt({}, {}, 41, out), InvalidArgument);
+}
+
+// libcrypto refuses to start once it has freed its memory.
+void exit_with_0_if_libcrypto_can_start() {
+  std::_Exit(OPENSSL_init_crypto(0, nullptr) == 1 ? 0 : 2);
+}
+
+TEST(IgnoreOpensslConfiguration, LibcryptoFreesNothingAtExit) {
+  // A new process, because other tests may have started libcrypto. The emulators cannot start one;
+  // there, ctest runs no other test in this process.
+  testing::GTEST_FLAG(death_test_style) = support::is_emulated() ? "fast" : "threadsafe";
+  const auto child = [] {
+    // Functions are called in the reverse order, so this one after those of libcrypto.
+    if (std::atexit(exit_with_0_if_libcrypto_can_start) != 0) std::exit(3);
+    ignore_openssl_configuration();
+    std::exit(4);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
 }
 
 // 2^25 bytes are more than one call of the system returns.
