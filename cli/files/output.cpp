@@ -80,7 +80,8 @@ void refuse_mount_point(const Place& place, const std::string& shown, Verb verb)
 
 mode_t umask_of_process() {
   static const mode_t mask = [] {
-    const mode_t found = system::current_umask();
+    // Before there are threads, there is no need to read /proc, as system::current_umask() does.
+    const mode_t found = umask(S_IRWXG | S_IRWXO);
     // Keep the owner's bits of new files: this process must be able to use them.
     umask(found & ~static_cast<mode_t>(S_IRWXU));
     return found;
