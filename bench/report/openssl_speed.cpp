@@ -92,7 +92,7 @@ std::string method(const Outcome& outcome) {
     // Copies never are, and limits encrypt no message.
     const bool is_message = result.row.mode && result.row.rival.rfind("ports-", 0) != 0;
     in_place = in_place && (!is_message || result.row.in_place);
-    gcm = gcm || result.row.mode == Mode::gcm;
+    gcm = gcm || (is_message && result.row.mode == Mode::gcm);
   }
   const std::string text = fmt::format(
       "Measured by paraes bench on one thread, {}: medians of {} or more samples, interleaved\n"

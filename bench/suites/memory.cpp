@@ -99,7 +99,7 @@ class MemoryPlanner {
 
   void add_ports(const Ports& ports, std::uint64_t bytes, int threads) {
     for (const int bits : axes_.key_bits) {
-      const Job job{Mode::ecb, bits, Direction::encrypt, 0, bytes, threads, false};
+      const Job job{ports.mode, bits, Direction::encrypt, 0, bytes, threads, false};
       Row row = row_of(job);
       row.rival = ports.rival;
       row.cache = "warm";

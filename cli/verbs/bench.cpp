@@ -126,9 +126,9 @@ constexpr AxisFlag axis_flags[] = {
      "How data gets to a GPU (default: staged)."},
     {"--rivals", &bench::AxisTexts::rivals, "NAME,...",
      "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, paraes-c (the "
-     "C "
-     "API), memcpy, stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: "
-     "pinned-copy (default); files: openssl-enc (default), age, cp, copy-threads; none."},
+     "C API), memcpy, stream-copy, ports-KERNEL and ports-gcm-KERNEL (KERNEL: aesni, vaes256, "
+     "vaes512 or armv8); transfer: pinned-copy (default); files: openssl-enc (default), age, cp, "
+     "copy-threads; none."},
     // Rivals do not run on ranks.
     {"--rival", nullptr, "NAME=FILE",
      "memory scope: AES of a shared library of yours as a rival NAME, on the CPU "

@@ -203,29 +203,100 @@ std::vector<Ports> ports_here() {
   return list;
 }
 
+Job job_of(const Ports& ports, int bits = 128, int threads = 1) {
+  return {ports.mode, bits, Direction::encrypt, 0, 100000, threads, false};
+}
+
+bool verifies(const Ports& ports, const Job& job) {
+  return make_ports(row_of(job), job, ports)->verify();
+}
+
 TEST(Memory, PortsAreVerified) {
   if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
   for (const Ports& ports : ports_here()) {
-    ASSERT_LE(ports.bytes, max_ports_bytes);
+    ASSERT_LE(ports.registers * ports.register_bytes, max_ports_bytes);
     for (const int bits : {128, 192, 256}) {
       for (const int threads : {1, 3}) {
-        const Job job{Mode::ecb, bits, Direction::encrypt, 0, 100000, threads, false};
-        EXPECT_TRUE(make_ports(row_of(job), job, ports)->verify()) << ports.rival << name_of(job);
+        const Job job = job_of(ports, bits, threads);
+        EXPECT_TRUE(verifies(ports, job)) << ports.rival << name_of(job);
       }
     }
   }
 }
 
+TEST(Memory, EachInstructionSetHasALimitOfRoundsAndOneOfGcm) {
+  std::vector<std::string> gcm;
+  std::vector<std::string> rounds;
+  for (const Ports& ports : all_ports()) {
+    const bool is_gcm = ports.mode == Mode::gcm;
+    (is_gcm ? gcm : rounds).emplace_back(ports.kernel);
+    EXPECT_EQ(ports.rival, (is_gcm ? "ports-gcm-" : "ports-") + std::string(ports.kernel));
+  }
+  EXPECT_EQ(gcm, rounds);
+}
+
 TEST(Memory, PortsThatSkipAnIterationAreNotVerified) {
   if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
-  static const Ports whole = ports_here().front();
-  Ports lazy = whole;
-  lazy.iterate = [](const std::uint8_t(*keys)[16], unsigned rounds, std::uint8_t* blocks,
-                    std::uint64_t times) { whole.iterate(keys, rounds, blocks, times - 1); };
-  Job job{Mode::ecb, 128, Direction::encrypt, 0, 100000, 1, false};
-  EXPECT_FALSE(make_ports(row_of(job), job, lazy)->verify());
-  job.bytes = 1000;
-  EXPECT_THROW((void)make_ports(row_of(job), job, whole), Skip);
+  static Ports whole;
+  for (const Ports& ports : ports_here()) {
+    whole = ports;
+    Ports lazy = whole;
+    lazy.iterate = [](const std::uint8_t(*keys)[16], unsigned rounds, std::uint8_t* data,
+                      std::uint64_t times) { whole.iterate(keys, rounds, data, times - 1); };
+    Job job = job_of(ports);
+    EXPECT_FALSE(verifies(lazy, job)) << ports.rival;
+    job.bytes = 1000;
+    EXPECT_THROW((void)make_ports(row_of(job), job, whole), Skip) << ports.rival;
+  }
+}
+
+// Where a register of a GCM limit begins.
+std::size_t at_register(const Ports& ports, std::size_t number) {
+  return number * ports.register_bytes;
+}
+
+TEST(Memory, GcmPortsThatLeaveOutTheirLastLaneAreNotVerified) {
+  if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
+  static Ports whole;
+  static std::size_t left_out;  // its first byte
+  for (const Ports& ports : ports_here()) {
+    if (ports.mode != Mode::gcm) continue;
+    whole = ports;
+    Ports lazy = whole;
+    lazy.iterate = [](const std::uint8_t(*keys)[16], unsigned rounds, std::uint8_t* data,
+                      std::uint64_t times) {
+      std::array<std::uint8_t, 16> lane{};
+      std::copy_n(data + left_out, lane.size(), lane.begin());
+      whole.iterate(keys, rounds, data, times);
+      std::copy_n(lane.begin(), lane.size(), data + left_out);
+    };
+    for (const std::size_t end : {gcm_block_registers, gcm_registers - 1}) {
+      left_out = at_register(ports, end) - 16;
+      EXPECT_FALSE(verifies(lazy, job_of(ports))) << ports.rival << " " << end;
+    }
+  }
+}
+
+// Otherwise the processor would multiply zeros.
+TEST(Memory, ProductsOfGcmPortsDoNotEndAtZero) {
+  if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
+  static Ports whole;
+  static std::set<std::vector<std::uint8_t>> halves;
+  for (const Ports& ports : ports_here()) {
+    if (ports.mode != Mode::gcm) continue;
+    whole = ports;
+    halves.clear();
+    Ports watched = whole;
+    watched.iterate = [](const std::uint8_t(*keys)[16], unsigned rounds, std::uint8_t* data,
+                         std::uint64_t times) {
+      whole.iterate(keys, rounds, data, times);
+      const std::uint8_t* const end = data + at_register(whole, gcm_registers - 1);
+      for (const std::uint8_t* at = data; at != end; at += 8) halves.emplace(at, at + 8);
+    };
+    EXPECT_TRUE(verifies(watched, job_of(ports))) << ports.rival;
+    EXPECT_EQ(halves.size(), at_register(ports, gcm_registers - 1) / 8) << ports.rival;
+    EXPECT_FALSE(halves.contains(std::vector<std::uint8_t>(8))) << ports.rival;
+  }
 }
 
 // A correct implementation whose output is damaged afterwards.

@@ -408,6 +408,15 @@ TEST(OpensslSpeed, HasTheWidthOfOpensslsOwnWhereNamesAreShort) {
   EXPECT_HAS(openssl_speed_table(outcome), "one thread, not in place:");
 }
 
+TEST(OpensslSpeed, LimitsOfGcmAreNoMessages) {
+  Outcome outcome;
+  outcome.results.push_back(speed_result(ours("vaes512", 500), Mode::ctr, 128, 16));
+  outcome.results.push_back(speed_result(rival("ports-gcm-vaes512", 400), Mode::gcm, 128, 16));
+  EXPECT_LACKS(openssl_speed_table(outcome), "whole message");
+  outcome.results.push_back(speed_result(ours("vaes512", 500), Mode::gcm, 128, 16));
+  EXPECT_HAS(openssl_speed_table(outcome), "whole message");
+}
+
 TEST(OpensslSpeed, SmallNumbersAreNotInThousands) {
   const Outcome outcome = outcome_of({speed_result(ours("reference", 4e6), Mode::ecb, 128, 16)});
   EXPECT_EQ(words_of(line_of(openssl_speed_table(outcome), "AES-128-ECB")).back(), "4000.00");

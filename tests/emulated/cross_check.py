@@ -167,7 +167,7 @@ class CrossCheck:
         """The bench runs and verifies every kernel, and measures the clock where it can."""
         rivals = ["openssl-evp"]
         if "armv8" in usable:
-            rivals.append("ports-armv8")
+            rivals += ["ports-armv8", "ports-gcm-armv8"]
         arguments = ["bench", "--kernel", ",".join(usable), "--mode", "gcm", "--size", "16KiB"]
         arguments += ["--samples", "1", "--warmup", "0", "--min-time", "0", "--json", "-"]
         report = json.loads(self.emulated.run(*arguments, "--rivals", ",".join(rivals)).stdout)

@@ -168,6 +168,31 @@ def test_port_limit_is_of_the_same_kernel_key_size_threads_and_ranks():
     assert percent_of_roof(rows[1], rows).why == "it touches no memory"
 
 
+def test_port_limit_of_gcm_rows_is_that_of_gcm_where_there_is_one():
+    gcm = {"mode": "gcm", **PORTS}
+    own = [
+        row(ns=2000.0, kernel="vaes256", mode="gcm", direction="decrypt"),
+        row(ns=2000.0, kernel="vaes256", mode="ctr"),
+        row(ns=2000.0, kernel="armv8-eor3", mode="gcm"),
+    ]
+    limits = [
+        row(ns=100.0, mode="ecb", rival="ports-vaes256", **PORTS),
+        row(ns=400.0, rival="ports-gcm-vaes256", **gcm),
+        row(ns=1.0, rival="ports-gcm-vaes512", **gcm),
+        row(ns=1.0, rival="ports-gcm-vaes256", threads=2, **gcm),
+        row(ns=1.0, rival="ports-gcm-vaes256", key_bits=256, **gcm),
+        row(ns=200.0, mode="ecb", rival="ports-armv8", **PORTS),
+        row(ns=800.0, rival="ports-gcm-armv8", **gcm),
+    ]
+    rows = loaded(*own, *limits).rows
+    known = [derived.percent_of_ports(r, rows) for r in rows[:3]]
+    assert [k.value for k in known] == pytest.approx([20.0, 5.0, 40.0])
+    of = ["(ports-gcm-vaes256)", "(ports-vaes256)", "(ports-gcm-armv8)"]
+    assert [k.why for k in known] == of
+    assert derived.percent_of_ports(rows[4], rows).value == 100.0
+    assert percent_of_roof(rows[4], rows).why == "it touches no memory"
+
+
 ONLY_THESE = "only the kernels aesni, vaes256, vaes512, armv8, armv8-eor3 have"
 
 
@@ -176,6 +201,8 @@ ONLY_THESE = "only the kernels aesni, vaes256, vaes512, armv8, armv8-eor3 have"
     [
         ({"kernel": "aesni"}, "add --rivals ports-aesni"),
         ({"kernel": "armv8-eor3"}, "add --rivals ports-armv8"),
+        ({"kernel": "armv8-eor3", "mode": "gcm"}, "add --rivals ports-gcm-armv8"),
+        ({"kernel": "vaes256", "mode": "gcm"}, "add --rivals ports-gcm-vaes256"),
         ({"kernel": "ttable"}, ONLY_THESE),
         ({"kernel": None, "rival": "openssl-evp"}, ONLY_THESE),
         ({"kernel": "vaes512", "scope": "file"}, "more than computing"),

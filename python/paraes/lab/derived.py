@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from paraes.lab.configurations import ratio_of
-from paraes.lab.rows import PHASES, PORTS, Row
+from paraes.lab.rows import PHASES, PORTS, PORTS_GCM, Row
 from paraes.lab.statistics import Interval, median_interval
 
 # Scope → the rivals that are its roof; the first that a report has counts.
 ROOFS = {"memory": ("memcpy",), "transfer": ("pinned-copy",), "file": ("copy-threads", "cp")}
 # Rivals that have no number of threads: they are the roof of rows of any.
 WITHOUT_THREADS = ("cp",)
-# Kernel → the rival that keeps the same AES units busy.
-PORTS_OF = {kernel: f"{PORTS}{kernel}" for kernel in ("aesni", "vaes256", "vaes512", "armv8")}
-PORTS_OF["armv8-eor3"] = f"{PORTS}armv8"
+# Kernel → the name of its AES instructions in rivals that keep the same AES units busy.
+PORTS_OF = {kernel: kernel for kernel in ("aesni", "vaes256", "vaes512", "armv8")}
+PORTS_OF["armv8-eor3"] = "armv8"
 
 
 @dataclass(frozen=True)
@@ -144,25 +144,36 @@ def percent_of_roof(row: Row, rows: list[Row]) -> Known:
     return _percent_of(row, roof)
 
 
+def ports_rivals(row: Row) -> list[str]:
+    """Return the rivals that are the limit of the AES units for the row; the first there counts."""
+    prefixes = (PORTS_GCM, PORTS) if row.mode == "gcm" else (PORTS,)
+    return [prefix + PORTS_OF[row.kernel] for prefix in prefixes if row.kernel in PORTS_OF]
+
+
 def ports_of(row: Row, rows: list[Row]) -> Row | None:
-    """Find the row of the AES units' limit for the row's kernel, key size and threads.
+    """Find the row of the AES units' limit for the row's mode, kernel, key size and threads.
 
     It must be in the same report. Of several sizes the fastest counts, because it is a limit.
     """
-    limits = [
-        other
-        for other in rows
-        if other.rival == PORTS_OF.get(row.kernel)
-        and (other.report, other.scope, other.device) == (row.report, row.scope, row.device)
-        and (other.key_bits, other.threads, other.ranks) == (row.key_bits, row.threads, row.ranks)
-    ]
-    return max(limits, key=lambda other: other.mb_per_s, default=None)
+    for rival in ports_rivals(row):
+        limits = [
+            other
+            for other in rows
+            if other.rival == rival
+            and (other.report, other.scope, other.device) == (row.report, row.scope, row.device)
+            and (other.key_bits, other.threads, other.ranks)
+            == (row.key_bits, row.threads, row.ranks)
+        ]
+        if limits:
+            return max(limits, key=lambda other: other.mb_per_s)
+    return None
 
 
 def percent_of_ports(row: Row, rows: list[Row]) -> Known:
     """Return the rate in percent of the limit of the AES units.
 
-    It may exceed 100: CTR and GCM compute round 1 once for 256 counters.
+    Relative to the limit of the rounds alone, CTR and GCM may exceed 100, because they compute
+    round 1 once for 256 counters.
     """
     if row.is_ports:
         return Known(100.0, f"({row.rival})")
@@ -172,7 +183,7 @@ def percent_of_ports(row: Row, rows: list[Row]) -> Known:
         return Known(None, "the time includes more than computing")
     ports = ports_of(row, rows)
     if ports is None:
-        wanted = PORTS_OF[row.kernel]
+        wanted = ports_rivals(row)[0]
         return Known(None, f"no {wanted} row of this key size and threads: add --rivals {wanted}")
     return _percent_of(row, ports)
 

@@ -22,6 +22,7 @@ PHASES = (
 )
 GENERATES = "generates only"  # a key stream, without any text
 PORTS = "ports-"  # with a kernel's name: a rival that only keeps that kernel's AES units busy
+PORTS_GCM = "ports-gcm-"  # the same with the rounds and carry-less multiplications of GCM
 COUNTERS = ("cycles", "instructions", "cache_misses")  # of the processor
 OPENMP = "openmp"  # an executor
 
@@ -134,7 +135,7 @@ class Row(Axes):
 
     @property
     def is_ports(self) -> bool:
-        """Whether the row measures the limit of the AES units, and encrypts no message."""
+        """Whether the row measures a limit of the AES units, and encrypts no message."""
         return self.rival is not None and self.rival.startswith(PORTS)
 
     @property

@@ -61,7 +61,9 @@ def roofs_section(
         "report without it (file scope).",
         "The port limit is the rate of the AES units on registers alone: the row ports-… of the "
         "kernel's instruction set with the same key size and number of threads, the fastest of "
-        "any size. CTR and GCM can exceed it because they compute round 1 once for 256 counters.",
+        "any size. CTR can exceed it because it computes round 1 once for 256 counters. For GCM it "
+        "is the row ports-gcm-… if there is one, which has that round left out and the "
+        "multiplications of GHASH added.",
     ]
     if counts:
         notes.append(
