@@ -174,12 +174,13 @@ void iterate_gcm_slowly(const KeySchedule& schedule, const Ports& ports, std::ui
   }
   std::uint8_t* const products = data + block_bytes;
   const std::uint8_t* const factors = products + gcm_product_registers * ports.register_bytes;
-  static_assert(gcm_multiplications % gcm_product_registers == 0);
-  const std::uint64_t each = times * (gcm_multiplications / gcm_product_registers);
   for (std::size_t p = 0; p < gcm_product_registers; ++p) {
+    // The registers take turns, which begin with the first one in each iteration.
+    const std::uint64_t turns =
+        (gcm_multiplications - p + gcm_product_registers - 1) / gcm_product_registers;
     for (std::size_t lane = 0; lane < ports.register_bytes; lane += 16) {
       std::uint8_t* const at = products + p * ports.register_bytes + lane;
-      const Words product = multiplied(load_le64(at), load_le64(factors + lane), each);
+      const Words product = multiplied(load_le64(at), load_le64(factors + lane), times * turns);
       store_le64(at, product.low);
       store_le64(at + 8, product.high);
     }

@@ -15,7 +15,7 @@ inline constexpr std::size_t max_ports_bytes = 1024;
 
 // The registers of a GCM limit: blocks, products, and one of factors.
 inline constexpr std::size_t gcm_block_registers = 8;
-inline constexpr std::size_t gcm_product_registers = 5;
+inline constexpr std::size_t gcm_product_registers = 6;
 inline constexpr std::size_t gcm_registers = gcm_block_registers + gcm_product_registers + 1;
 
 // An iteration of a GCM limit is the work of the kernels on two batches of eight registers: three
