@@ -493,6 +493,129 @@ TEST_P(WholeMessageGcm, OpenChecksTagsOfEverySize) {
   }
 }
 
+class ShortKeyGcm : public support::KernelTest {
+ protected:
+  static constexpr unsigned all_powers = ShortGcmKey::max_powers;
+
+  void expand(ShortGcmKey& to, const Buffer& key) {
+    const std::uint8_t* const bytes = key.data();
+    kernel().gcm_expand(&to, &bytes, static_cast<unsigned>(key.size()), 1, all_powers);
+  }
+
+  // Seals and opens the first bytes of text_, out of place and in place.
+  void check(const Buffer& key, Bytes aad, std::size_t bytes) {
+    ShortGcmKey expanded;
+    expand(expanded, key);
+    const Buffer nonce = pattern(12, 4);
+    const Bytes plain = Bytes(text_).first(bytes);
+    const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, plain);
+    for (const bool in_place : {false, true}) {
+      PlacedBuffer source(bytes, bytes % 61);
+      PlacedBuffer target(bytes, bytes % 17);
+      std::uint8_t* const out = in_place ? source.data() : target.data();
+      std::array<std::uint8_t, 16> tag{};
+      const GcmMessage message =
+          message_of(nonce, aad, {source.data(), bytes}, out, tag.data(), expected.tag);
+      source.fill(plain);
+      EXPECT_FALSE(support::leaves_upper_halves_in_use(
+          [&] { kernel().gcm_seal_short(expanded, message); }));
+      ASSERT_EQ(difference({out, bytes}, expected.text), "");
+      ASSERT_EQ(tag, expected.tag);
+      source.fill(expected.text);
+      ASSERT_TRUE(kernel().gcm_open_short(expanded, message));
+      ASSERT_EQ(difference({out, bytes}, plain), "");
+      ASSERT_TRUE(source.margins_intact() && target.margins_intact()) << "wrote outside the output";
+    }
+  }
+
+  const Buffer text_ = pattern(70000);
+};
+
+// Side by side or alone, and with fewer powers, keys are the same.
+TEST_P(ShortKeyGcm, ExpandsSeveralKeysAsEachAlone) {
+  for (const std::size_t key_bytes : {16, 24, 32}) {
+    for (const std::size_t count : {0, 1, 3, 4, 5, 8, 11}) {
+      for (const unsigned powers : {2U, 3U, 4U, 5U, 9U, 17U, 33U, all_powers}) {
+        std::vector<Buffer> keys;
+        std::vector<const std::uint8_t*> bytes;
+        for (std::size_t k = 0; k < count; ++k) {
+          keys.push_back(make_key(key_bytes, static_cast<unsigned>(k)));
+          bytes.push_back(keys[k].data());
+        }
+        std::vector<ShortGcmKey> expanded(count + 1);
+        std::memset(static_cast<void*>(&expanded[count]), 0x5a, sizeof(ShortGcmKey));
+        kernel().gcm_expand(expanded.data(), bytes.data(), static_cast<unsigned>(key_bytes), count,
+                            powers);
+        for (std::size_t k = 0; k < count; ++k) {
+          ShortGcmKey alone;
+          expand(alone, keys[k]);
+          KeySchedule schedule;
+          kernel().expand(schedule, keys[k].data(), static_cast<unsigned>(key_bytes));
+          ASSERT_EQ(expanded[k].rounds, schedule.rounds);
+          ASSERT_EQ(expanded[k].key_bytes, key_bytes);
+          ASSERT_EQ(difference({expanded[k].encrypt[0], sizeof schedule.encrypt},
+                               {schedule.encrypt[0], sizeof schedule.encrypt}),
+                    "");
+          ASSERT_EQ(difference({expanded[k].powers_end() - std::size_t{16} * powers, 16 * powers},
+                               {alone.powers_end() - std::size_t{16} * powers, 16 * powers}),
+                    "");
+          ASSERT_TRUE(all_zero(expanded[k].powers_end(), 48));
+        }
+        const auto* const behind = reinterpret_cast<const std::uint8_t*>(&expanded[count]);
+        ASSERT_TRUE(std::all_of(behind, behind + sizeof(ShortGcmKey),
+                                [](std::uint8_t b) { return b == 0x5a; }))
+            << "wrote behind the last key";
+      }
+    }
+  }
+}
+
+TEST_P(ShortKeyGcm, MatchesOpenSslForEverySize) {
+  for (const std::size_t key_bytes : {16, 24, 32}) {
+    const Buffer key = make_key(key_bytes);
+    for (std::size_t bytes = 0; bytes <= 1800; ++bytes) {
+      ASSERT_NO_FATAL_FAILURE(check(key, {}, bytes)) << bytes;
+    }
+    // The last byte of the counter wraps at 4064 bytes, and again after each 4096.
+    for (const std::size_t around : {4064, 4096, 8160, 16384, 69600}) {
+      for (std::size_t bytes = around - 70; bytes <= around + 70; ++bytes) {
+        ASSERT_NO_FATAL_FAILURE(check(key, {}, bytes)) << bytes;
+      }
+    }
+  }
+}
+
+TEST_P(ShortKeyGcm, HashesAssociatedDataOfEverySize) {
+  const Buffer key = make_key(32);
+  const Buffer aad = pattern(1100, 9);
+  for (std::size_t n = 0; n <= aad.size(); ++n) {
+    for (const std::size_t bytes : {0, 5, 16, 80, 600}) {
+      ASSERT_NO_FATAL_FAILURE(check(key, Bytes(aad).first(n), bytes)) << n << " and " << bytes;
+    }
+  }
+}
+
+TEST_P(ShortKeyGcm, OpenChecksTagsOfEverySize) {
+  const Buffer key = make_key(16);
+  ShortGcmKey expanded;
+  expand(expanded, key);
+  const Buffer nonce = pattern(12, 4);
+  for (const std::size_t bytes : {0, 16, 40, 700}) {
+    const support::Sealed sealed =
+        support::evp_gcm_encrypt(key, nonce, {}, Bytes(text_).first(bytes));
+    Buffer out(bytes);
+    for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
+      for (std::size_t bit = 0; bit < 8 * tag_bytes; ++bit) {
+        Buffer tag(sealed.tag.begin(), sealed.tag.begin() + static_cast<std::ptrdiff_t>(tag_bytes));
+        const GcmMessage message = message_of(nonce, {}, sealed.text, out.data(), nullptr, tag);
+        ASSERT_TRUE(kernel().gcm_open_short(expanded, message)) << tag_bytes;
+        tag[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
+        ASSERT_FALSE(kernel().gcm_open_short(expanded, message)) << tag_bytes << ", bit " << bit;
+      }
+    }
+  }
+}
+
 // Lists of every size up to 40, whose messages have sizes at random, with one key or a key each.
 // Runs of equal and of short sizes are those that kernels interleave.
 TEST_P(ManyMessagesGcm, MatchOpenSsl) {
@@ -518,6 +641,8 @@ PARAES_FOR_KERNELS(XtsTweaks, [](const Kernel& kernel) { return kernel.xts_tweak
 PARAES_FOR_KERNELS(FusedGcm, [](const Kernel& kernel) { return kernel.gcm_encrypt != nullptr; });
 PARAES_FOR_KERNELS(WholeMessageGcm,
                    [](const Kernel& kernel) { return kernel.gcm_seal != nullptr; });
+PARAES_FOR_KERNELS(ShortKeyGcm,
+                   [](const Kernel& kernel) { return kernel.gcm_expand != nullptr; });
 PARAES_FOR_KERNELS(ManyMessagesGcm,
                    [](const Kernel& kernel) { return kernel.gcm_seal_many != nullptr; });
 #if !defined(__x86_64__) && !defined(__AARCH64EL__)
@@ -525,6 +650,7 @@ PARAES_FOR_KERNELS(ManyMessagesGcm,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(XtsTweaks);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedGcm);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WholeMessageGcm);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ShortKeyGcm);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ManyMessagesGcm);
 #endif
 
