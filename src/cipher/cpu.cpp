@@ -97,6 +97,13 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
   }
   ~CpuGcm() override { delete full_.load(); }
 
+  // Fetches what a short message will read, if its cipher is a CpuGcm, without a look at it.
+  static void prefetch(Direction direction, const CipherSegment& entry) {
+    const auto& cipher = static_cast<const CpuGcm&>(entry.cipher->gcm());
+    __builtin_prefetch(&cipher);
+    detail::prefetch(cipher.short_, text_bytes(direction, entry.segment));
+  }
+
   void seal(const GcmMessage& message) const override {
     if (is_short(message)) return kernel_.gcm_seal_short(short_, message);
     const GcmKey& key = full();
@@ -234,9 +241,9 @@ std::shared_ptr<const GcmCipher> make_cpu_gcm(const Kernel& kernel, Bytes key,
 void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments) {
   JobList jobs(direction);
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    // Ciphers are spread over the memory, and their addresses are known early.
+    // Many keys do not fit the caches.
     constexpr std::size_t ahead = 16;
-    if (i + ahead < segments.size()) __builtin_prefetch(&segments[i + ahead].cipher->gcm());
+    if (i + ahead < segments.size()) CpuGcm::prefetch(direction, segments[i + ahead]);
     CipherSegment& entry = segments[i];
     if (entry.segment.done) continue;
     const GcmCipher& cipher = entry.cipher->gcm();

@@ -8,8 +8,8 @@
 
 namespace paraes::detail {
 
-// Fetches what a message of `bytes` bytes reads of a key. Many keys do not fit the first-level
-// cache.
+// Fetches what a message of `bytes` bytes reads of a key. Nothing of the key is read, so that
+// `key` may be where there is none.
 inline void prefetch(const ShortGcmKey& key, std::size_t bytes) {
   constexpr std::size_t line = 64;
   const auto fetch = [](const std::uint8_t* from, const std::uint8_t* to) {
@@ -27,14 +27,14 @@ class JobList {
   explicit JobList(Direction direction) : direction_(direction) {}
 
   void add(const ShortGcmKey& key, const SegmentNonces& nonces, SegmentCipher::Segment& segment) {
-    GcmJob& job = add(key, text_bytes(direction_, segment), {&segment, nullptr});
+    GcmJob& job = add(key, {&segment, nullptr});
     job.nonce = nonce_words(nonces, segment.index, segment.last);
     set_message(job.message, direction_, job.nonce, segment);
   }
 
   // text: one that fits() takes.
   void add(const ShortGcmKey& key, GcmText& text) {
-    GcmJob& job = add(key, text.in.size(), {nullptr, &text});
+    GcmJob& job = add(key, {nullptr, &text});
     job.nonce = {};
     std::copy(text.nonce.begin(), text.nonce.end(),
               reinterpret_cast<std::uint8_t*>(job.nonce.data()));
@@ -69,9 +69,8 @@ class JobList {
     GcmText* text;
   };
 
-  GcmJob& add(const ShortGcmKey& key, std::size_t bytes, Result result) {
+  GcmJob& add(const ShortGcmKey& key, Result result) {
     if (count_ == most || (count_ != 0 && key.kernel != kernel_)) run();
-    if (count_ == 0 || jobs_[count_ - 1].key != &key) prefetch(key, bytes);
     kernel_ = key.kernel;
     results_[count_] = result;
     GcmJob& job = jobs_[count_++];
