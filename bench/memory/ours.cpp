@@ -190,7 +190,7 @@ class OurKeyedMessages : public Ours {
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
     texts_.resize(messages_.count);
     for (std::uint64_t m = 0; m < messages_.count; ++m) fill(texts_[m], in, out, m);
-    encrypts() ? Gcm::encrypt(texts_, execution_) : Gcm::decrypt(texts_, execution_);
+    encrypts() ? Gcm::encrypt_keyed(texts_, execution_) : Gcm::decrypt_keyed(texts_, execution_);
     for (const KeyedGcmText& done : texts_) {
       if (!encrypts() && !done.text.intact) throw IntegrityError("the GCM tag does not match");
     }

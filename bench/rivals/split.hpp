@@ -76,7 +76,8 @@ class Split {
     std::uint8_t* out = nullptr;
     std::uint64_t bytes = 0;
     std::uint8_t* tag = nullptr;  // as in Implementation::run()
-    const std::uint8_t* key = nullptr;  // to be expanded in the call; nullptr if that was done before
+    const std::uint8_t* key =
+        nullptr;  // to be expanded in the call; nullptr if that was done before
   };
 
   // Calls body(range, message) for the GCM message of the job or for each of many; different ranges

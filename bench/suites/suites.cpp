@@ -27,7 +27,10 @@ Row row_of(const Job& job) {
   if (job.message != 0) {
     row.messages = Messages(job).count;
     row.keys = job.keys == Keys::one ? "one" : job.keys == Keys::each ? "each" : "once";
-    if (job.keys == Keys::each) touched += row.messages * sizeof(ShortGcmKey);
+    // Long messages read tables, too.
+    const std::size_t key_size =
+        job.message <= max_short_message_bytes ? sizeof(ShortGcmKey) : sizeof(GcmKey);
+    if (job.keys == Keys::each) touched += row.messages * key_size;
   }
   row.cache = touched < last_level_cache_bytes(job.threads) ? "warm" : "cold";
   return row;

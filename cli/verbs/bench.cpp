@@ -104,7 +104,8 @@ constexpr AxisFlag axis_flags[] = {
      false},
     {"--keys", &bench::AxisTexts::keys, nullptr,
      "With --message: one key for all messages (default); each its own, expanded before; or once: "
-     "each its own, expanded in the call.", false},
+     "each its own, expanded in the call.",
+     false},
     {"--scope", &bench::AxisTexts::scope, nullptr,
      "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
      "memory)."},

@@ -4,7 +4,8 @@
 //   sizes      in bytes; a key has 16, 24 or 32 (FIPS 197 section 5; XTS: 32 or 64, two halves);
 //   alignment  buffers need none;
 //   aliasing   `out` has the size of `in`, and is `in` itself or does not overlap it. No other
-//              argument overlaps `out`;
+//              argument overlaps `out`. Nobody else writes to any of them during a call, which
+//              reads some bytes twice: copy a text from shared memory first;
 //   errors     InvalidArgument if a size, key or buffer breaks a rule: nothing is written, and the
 //              message names the clause where the rule is a standard's. Constructors throw
 //              UnknownKernel or Unavailable for a kernel or device that cannot be used. A GPU that
@@ -216,7 +217,7 @@ struct GcmText {
   MutableBytes out;
   MutableBytes tag = {};    // encrypt writes it
   Bytes expected_tag = {};  // decrypt compares it
-  bool intact = false;      // set by decrypt; if not, `out` is all zero
+  bool intact = false;      // set by decrypt, false for all if it throws; if not, `out` is zero
 };
 
 // One of several messages of a call, with a key of its own.
@@ -254,12 +255,13 @@ class PARAES_EXPORT Gcm final : public Cipher {
   void encrypt(std::span<GcmText> texts);
   void decrypt(std::span<GcmText> texts);
 
-  // The same with a key for each message, which the call expands and forgets. For keys that are
-  // used once: several are expanded at a time, and only as far as their messages need, which takes
-  // a tenth of the time of making objects for them. On the CPU: throws InvalidArgument for another
-  // execution.device.
-  static void encrypt(std::span<KeyedGcmText> texts, const Execution& execution = {});
-  static void decrypt(std::span<KeyedGcmText> texts, const Execution& execution = {});
+  // The same with a key for each message, which the call expands and forgets: for keys that are
+  // used once. Short messages with nonces of 12 bytes have their keys expanded several at a time,
+  // as far as they need them, if the kernel has AES instructions; each other message has an object
+  // made for it. No key overlaps an `out` or a tag. Of `execution`, kernel and threads count.
+  // Throws what a constructor throws, also for the device: it is the CPU, and nothing falls back.
+  static void encrypt_keyed(std::span<KeyedGcmText> texts, const Execution& execution = {});
+  static void decrypt_keyed(std::span<KeyedGcmText> texts, const Execution& execution = {});
 
  private:
   [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;

@@ -370,6 +370,7 @@ void Gcm::encrypt(std::span<GcmText> texts) {
 }
 
 void Gcm::decrypt(std::span<GcmText> texts) {
+  for (GcmText& text : texts) text.intact = false;
   for (const GcmText& text : texts) detail::check_text(Direction::decrypt, text);
   cipher_->crypt_texts(Direction::decrypt, texts);
 }

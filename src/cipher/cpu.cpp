@@ -104,6 +104,8 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
     detail::prefetch(cipher.short_, text_bytes(direction, entry.segment));
   }
 
+  void make_tables() const { static_cast<void>(full()); }
+
   void seal(const GcmMessage& message) const override {
     if (is_short(message)) return kernel_.gcm_seal_short(short_, message);
     const GcmKey& key = full();
@@ -120,6 +122,10 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
 
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<SegmentCipher::Segment> segments) const override {
+    const auto is_long = [&](const SegmentCipher::Segment& segment) {
+      return text_bytes(direction, segment) >= short_limit_;
+    };
+    if (std::ranges::any_of(segments, is_long)) make_tables();  // there may be no memory for them
     JobList jobs(direction);
     for (SegmentCipher::Segment& segment : segments) {
       if (segment.done) continue;
@@ -134,6 +140,10 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
 
   // Threads take whole messages, and then share out each of those that are too long for one call.
   void crypt_texts(Direction direction, std::span<GcmText> texts) const override {
+    // Before anything is written, because there may be no memory for them.
+    if (!std::ranges::all_of(texts, [&](const GcmText& text) { return is_short(text); })) {
+      make_tables();
+    }
     std::uint64_t bytes = 0;
     std::size_t others = 0;
     for (const GcmText& text : texts) {
@@ -175,6 +185,9 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
     return message.bytes < short_limit_ && message.nonce_bytes == 12 &&
            message.aad_bytes <= max_short_message_bytes;
   }
+  [[nodiscard]] bool is_short(const GcmText& text) const noexcept {
+    return is_short(message_of(text));
+  }
   // Whether the kernel's operation for whole messages processes this one.
   [[nodiscard]] bool is_one_call(const GcmMessage& message) const noexcept {
     return message.bytes < one_call_bytes_ && message.nonce_bytes <= max_library_nonce_bytes;
@@ -213,8 +226,8 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
     return *made.release();
   }
 
-  std::uint64_t one_call_bytes_;    // messages of fewer bytes are one call of the kernel
-  std::uint64_t short_limit_ = 0;   // messages of fewer bytes are processed with short_
+  std::uint64_t one_call_bytes_;   // messages of fewer bytes are one call of the kernel
+  std::uint64_t short_limit_ = 0;  // messages of fewer bytes are processed with short_
   mutable std::atomic<const GcmKey*> full_ = nullptr;  // whatever short_ is not for
   ShortGcmKey short_;
 };
@@ -232,10 +245,12 @@ std::shared_ptr<const XtsCipher> make_cpu_xts(std::unique_ptr<const XtsKey> key,
 }
 
 std::shared_ptr<const GcmCipher> make_cpu_gcm(const Kernel& kernel, Bytes key,
-                                              const Executor& executor, std::string fallback) {
+                                              const Executor& executor, std::string fallback,
+                                              Tables tables) {
   // Not by make_shared(), whose memory is not locked.
-  return std::shared_ptr<const GcmCipher>(
-      new CpuGcm(kernel, key, executor, std::move(fallback)));
+  const std::shared_ptr<const CpuGcm> made(new CpuGcm(kernel, key, executor, std::move(fallback)));
+  if (tables == Tables::now) made->make_tables();
+  return made;
 }
 
 void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments) {

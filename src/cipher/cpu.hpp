@@ -17,8 +17,11 @@ namespace paraes::detail {
 [[nodiscard]] std::shared_ptr<const XtsCipher> make_cpu_xts(std::unique_ptr<const XtsKey> key,
                                                             const Executor& executor,
                                                             std::string fallback);
+// When the tables for long messages are made: 7 KiB, which a short message does not need.
+enum class Tables : bool { when_needed, now };
 [[nodiscard]] std::shared_ptr<const GcmCipher> make_cpu_gcm(const Kernel& kernel, Bytes key,
                                                             const Executor& executor,
-                                                            std::string fallback);
+                                                            std::string fallback,
+                                                            Tables tables = Tables::when_needed);
 
 }  // namespace paraes::detail

@@ -22,7 +22,7 @@ inline void prefetch(const ShortGcmKey& key, std::size_t bytes) {
 }
 
 // Short segments and messages, of which a kernel processes several in one call.
-class JobList {
+class JobList : NonCopyable {
  public:
   explicit JobList(Direction direction) : direction_(direction) {}
 
@@ -48,7 +48,7 @@ class JobList {
            (direction_ == Direction::encrypt || text.expected_tag.size() == segment_tag_bytes);
   }
 
-  // Processes the segments in the list and empties it.
+  // Processes the messages in the list and empties it.
   void run() {
     const std::size_t count = std::exchange(count_, 0);
     if (count == 0) return;

@@ -54,8 +54,8 @@ const gpu::GpuKernel& select_gpu_kernel(std::string_view request, bool allow_lea
 
 const Kernel& cpu_kernel(const Execution& execution) {
   if (gpu::parse_device(execution.device)) {
-    throw InvalidArgument("messages with a key each are for the CPU, not for the device '" +
-                          execution.device + "': use Segments of SegmentCipher there");
+    throw InvalidArgument("the CPU does this, not the device '" + execution.device +
+                          "': for messages with a key each, a GPU takes CipherSegments");
   }
   return find_kernel(execution.kernel);
 }

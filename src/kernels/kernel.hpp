@@ -71,8 +71,8 @@ struct GcmMessage {
 struct Kernel;
 
 // What short GCM messages need of a key, in 14 cache lines, of which a message of 16 bytes reads
-// four: a program with thousands of keys waits for those that are not in the caches. Filled by
-// gcm_expand.
+// four or five: a program with thousands of keys waits for those that are not in the caches. Filled
+// by gcm_expand.
 struct ShortGcmKey : NonCopyable {
   // For that many blocks, the lengths included, there is one reduction.
   static constexpr unsigned max_powers = 36;
@@ -188,8 +188,8 @@ struct Kernel {
   void (*gcm_expand)(ShortGcmKey* keys, const std::uint8_t* const* bytes, unsigned key_bytes,
                      std::size_t count, unsigned powers) = nullptr;
 
-  // As gcm_seal and gcm_open, with a nonce of 96 bits. The key has powers for the smaller of
-  // ShortGcmKey::max_powers and the blocks of the message; with associated data, for all.
+  // As gcm_seal and gcm_open, with a nonce of 96 bits. The key has powers for the blocks of the
+  // text and of the associated data, whichever are more, or ShortGcmKey::max_powers.
   void (*gcm_seal_short)(const ShortGcmKey&, const GcmMessage&) = nullptr;
   bool (*gcm_open_short)(const ShortGcmKey&, const GcmMessage&) = nullptr;
 

@@ -298,6 +298,20 @@ std::set<const void*> parallel_functions_of(const Kernel& kernel) {
   return all;
 }
 
+// Those for short keys, of which a kernel has all or none.
+std::set<const void*> short_functions_of(const Kernel& kernel) {
+  return {address(kernel.gcm_expand), address(kernel.gcm_seal_short),
+          address(kernel.gcm_open_short), address(kernel.gcm_seal_many),
+          address(kernel.gcm_open_many)};
+}
+
+TEST(KernelTable, RowsHaveAllFunctionsForShortKeysOrNone) {
+  for (const Kernel* kernel : support::compiled_kernels()) {
+    const auto functions = short_functions_of(*kernel);
+    EXPECT_EQ(functions.size(), functions.count(nullptr) == 0 ? 5U : 1U) << kernel_name(*kernel);
+  }
+}
+
 TEST(KernelTable, RowsAreCompleteAndInOrder) {
   std::set<std::string> seen;
   const Kernel* before = nullptr;
@@ -449,8 +463,8 @@ std::vector<const void*> all_functions() {
   return {all.begin(), all.end()};
 }
 
-// The function that an operation on one thread must call.
-const void* main_function(const Kernel& kernel, const Operation& operation) {
+// The function that an operation on one thread must call for a message of `bytes` bytes.
+const void* main_function(const Kernel& kernel, const Operation& operation, std::size_t bytes) {
   const auto directed = [&](auto* encrypt, auto* decrypt) {
     return address(operation.direction == Direction::encrypt ? encrypt : decrypt);
   };
@@ -465,6 +479,10 @@ const void* main_function(const Kernel& kernel, const Operation& operation) {
   if (mode == "CBC") return directed(kernel.cbc_encrypt, kernel.cbc_decrypt);
   if (mode == "CTR") return address(kernel.ctr);
   if (mode == "XTS") return first(directed(kernel.xts_encrypt, kernel.xts_decrypt), ecb);
+  if (bytes <= max_short_message_bytes && kernel.gcm_expand != nullptr) {
+    return operation.direction == Direction::encrypt ? address(kernel.gcm_seal_short)
+                                                     : address(kernel.gcm_open_short);
+  }
   const void* const whole = operation.direction == Direction::encrypt ? address(kernel.gcm_seal)
                                                                       : address(kernel.gcm_open);
   return first(whole, directed(kernel.gcm_encrypt, kernel.gcm_decrypt), address(kernel.ctr));
@@ -497,12 +515,16 @@ void check_executed_code(EntryProbe* probe, const Kernel& kernel, const Operatio
     ASSERT_EQ(own.count(function), 1U)
         << operation.name << " with " << kernel_name(kernel) << " ran code of" << owners(function);
   }
-  const void* main = threads == 1 ? main_function(kernel, operation) : nullptr;
+  const void* main = threads == 1 ? main_function(kernel, operation, task.in.size()) : nullptr;
   if (main != nullptr) {
     ASSERT_NE(std::find(entered.begin(), entered.end(), main), entered.end())
         << operation.name << " did not run its function of " << kernel_name(kernel);
   }
-  ASSERT_NE(std::find(entered.begin(), entered.end(), address(kernel.expand)), entered.end())
+  const auto expands = [&](const void* function) {
+    return function == address(kernel.expand) ||
+           (function != nullptr && function == address(kernel.gcm_expand));
+  };
+  ASSERT_TRUE(std::any_of(entered.begin(), entered.end(), expands))
       << operation.name << " did not expand its key with " << kernel_name(kernel);
 }
 

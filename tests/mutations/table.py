@@ -92,8 +92,8 @@ MUTATIONS = [
         "half wraps within a batch"),
     Mutation(
         1, "gcm-counter-carry", "kernels", "src/kernels/vector/gcm.inc",
-        "      numbers = add32(numbers, from_word(Vec::lanes));",
-        "      numbers = add64(numbers, from_word(Vec::lanes));",
+        "      numbers = add32(numbers, step);",
+        "      numbers = add64(numbers, step);",
         "short messages under nonces of other lengths than 12 bytes are encrypted wrongly if their "
         "counter wraps"),
     Mutation(

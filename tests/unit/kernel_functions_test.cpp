@@ -517,8 +517,8 @@ class ShortKeyGcm : public support::KernelTest {
       const GcmMessage message =
           message_of(nonce, aad, {source.data(), bytes}, out, tag.data(), expected.tag);
       source.fill(plain);
-      EXPECT_FALSE(support::leaves_upper_halves_in_use(
-          [&] { kernel().gcm_seal_short(expanded, message); }));
+      EXPECT_FALSE(
+          support::leaves_upper_halves_in_use([&] { kernel().gcm_seal_short(expanded, message); }));
       ASSERT_EQ(difference({out, bytes}, expected.text), "");
       ASSERT_EQ(tag, expected.tag);
       source.fill(expected.text);
@@ -562,9 +562,9 @@ TEST_P(ShortKeyGcm, ExpandsSeveralKeysAsEachAlone) {
           ASSERT_TRUE(all_zero(expanded[k].powers_end(), 48));
         }
         const auto* const behind = reinterpret_cast<const std::uint8_t*>(&expanded[count]);
-        ASSERT_TRUE(std::all_of(behind, behind + sizeof(ShortGcmKey),
-                                [](std::uint8_t b) { return b == 0x5a; }))
-            << "wrote behind the last key";
+        ASSERT_TRUE(std::all_of(behind, behind + sizeof(ShortGcmKey), [](std::uint8_t b) {
+          return b == 0x5a;
+        })) << "wrote behind the last key";
       }
     }
   }
@@ -641,8 +641,7 @@ PARAES_FOR_KERNELS(XtsTweaks, [](const Kernel& kernel) { return kernel.xts_tweak
 PARAES_FOR_KERNELS(FusedGcm, [](const Kernel& kernel) { return kernel.gcm_encrypt != nullptr; });
 PARAES_FOR_KERNELS(WholeMessageGcm,
                    [](const Kernel& kernel) { return kernel.gcm_seal != nullptr; });
-PARAES_FOR_KERNELS(ShortKeyGcm,
-                   [](const Kernel& kernel) { return kernel.gcm_expand != nullptr; });
+PARAES_FOR_KERNELS(ShortKeyGcm, [](const Kernel& kernel) { return kernel.gcm_expand != nullptr; });
 PARAES_FOR_KERNELS(ManyMessagesGcm,
                    [](const Kernel& kernel) { return kernel.gcm_seal_many != nullptr; });
 #if !defined(__x86_64__) && !defined(__AARCH64EL__)
