@@ -11,6 +11,7 @@
 #include <intel-ipsec-mb.h>
 
 #include "bench/harness/open_library.hpp"
+#include "src/kernels/cpu_features.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -21,7 +22,9 @@ struct IpsecMbFunctions {
       open_library(("libIPSec_MB.so." + std::to_string(IMB_VERSION_NUM >> 16)).c_str());
   decltype(&alloc_mb_mgr) alloc = LibraryFunction{library, "alloc_mb_mgr"};
   decltype(&free_mb_mgr) free = LibraryFunction{library, "free_mb_mgr"};
-  decltype(&init_mb_mgr_auto) init = LibraryFunction{library, "init_mb_mgr_auto"};
+  decltype(&init_mb_mgr_sse) init_sse = LibraryFunction{library, "init_mb_mgr_sse"};
+  decltype(&init_mb_mgr_avx2) init_avx2 = LibraryFunction{library, "init_mb_mgr_avx2"};
+  decltype(&init_mb_mgr_avx512) init_avx512 = LibraryFunction{library, "init_mb_mgr_avx512"};
   decltype(&imb_get_version_str) version_text = LibraryFunction{library, "imb_get_version_str"};
   decltype(&imb_get_version) version = LibraryFunction{library, "imb_get_version"};
 
@@ -65,9 +68,20 @@ const char* arch_name(IMB_ARCH arch) {
 Manager make_manager(IMB_ARCH& arch) {
   Manager manager(functions().alloc(0));
   if (!manager) throw Skip("ipsec-mb: not enough memory for a manager");
-  arch = IMB_ARCH_NONE;
-  functions().init(manager.get(), &arch);
-  if (arch == IMB_ARCH_NONE) throw Skip("ipsec-mb does not support this processor");
+  // As its init_mb_mgr_auto(), but with PARAES_CPU_MASK for both sides.
+  const CpuFeatureSet features = usable_cpu_features();
+  if (features.has(CpuFeature::avx512bw)) {
+    arch = IMB_ARCH_AVX512;
+    functions().init_avx512(manager.get());
+  } else if (features.has(CpuFeature::avx2)) {
+    arch = IMB_ARCH_AVX2;
+    functions().init_avx2(manager.get());
+  } else if (features.has(CpuFeature::aes)) {
+    arch = IMB_ARCH_SSE;
+    functions().init_sse(manager.get());
+  } else {
+    throw Skip("ipsec-mb does not support this processor");
+  }
   return manager;
 }
 
