@@ -9,6 +9,7 @@
 #include "paraes/streams.hpp"
 #include "src/core/cache.hpp"
 #include "src/gpu/device_names.hpp"
+#include "src/kernels/registry.hpp"
 #include "src/modes/gcm.hpp"
 
 namespace paraes::bench {
@@ -29,7 +30,7 @@ Row row_of(const Job& job) {
     row.keys = job.keys == Keys::one ? "one" : job.keys == Keys::each ? "each" : "once";
     // Long messages read tables, too.
     const std::size_t key_size =
-        job.message <= max_short_message_bytes ? sizeof(ShortGcmKey) : sizeof(GcmKey);
+        job.message <= find_kernel("auto").max_short_bytes ? sizeof(ShortGcmKey) : sizeof(GcmKey);
     if (job.keys == Keys::each) touched += row.messages * key_size;
   }
   row.cache = touched < last_level_cache_bytes(job.threads) ? "warm" : "cold";

@@ -93,7 +93,7 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
     const std::uint8_t* const bytes = key.data();
     kernel.gcm_expand(&short_, &bytes, key_bytes, 1, ShortGcmKey::max_powers);
     short_.kernel = &kernel;
-    short_limit_ = std::min<std::uint64_t>(max_short_message_bytes, one_call_bytes_ - 1) + 1;
+    short_limit_ = std::min<std::uint64_t>(kernel.max_short_bytes, one_call_bytes_ - 1) + 1;
   }
   ~CpuGcm() override { delete full_.load(); }
 
@@ -183,7 +183,7 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
   // Longer associated data is faster with the tables, too.
   [[nodiscard]] bool is_short(const GcmMessage& message) const noexcept {
     return message.bytes < short_limit_ && message.nonce_bytes == 12 &&
-           message.aad_bytes <= max_short_message_bytes;
+           message.aad_bytes <= kernel_.max_short_bytes;
   }
   [[nodiscard]] bool is_short(const GcmText& text) const noexcept {
     return is_short(message_of(text));

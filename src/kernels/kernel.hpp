@@ -91,9 +91,6 @@ struct ShortGcmKey : NonCopyable {
   [[nodiscard]] const std::uint8_t* powers_end() const noexcept { return powers[max_powers]; }
 };
 
-// Longer messages are faster with the tables of a GcmKey.
-inline constexpr std::size_t max_short_message_bytes = 2048;
-
 // One of several messages that an operation processes at once, with its key. It has a nonce of 96
 // bits, a tag of 128 bits, and no associated data.
 struct GcmJob {
@@ -181,8 +178,10 @@ struct Kernel {
   void (*gcm_seal)(const KeySchedule&, const GhashKey&, const GcmMessage&) = nullptr;
   bool (*gcm_open)(const KeySchedule&, const GhashKey&, const GcmMessage&) = nullptr;
 
-  // The following five are there together, or all nullptr.
-  //
+  // The following five are there together, or all nullptr. With them, messages of up to
+  // max_short_bytes bytes are faster than with gcm_seal and gcm_open.
+  std::size_t max_short_bytes = 0;
+
   // Expands `count` keys of key_bytes bytes each. `powers`: for how many blocks of a message, the
   // lengths included, there will be powers of H; at most ShortGcmKey::max_powers.
   void (*gcm_expand)(ShortGcmKey* keys, const std::uint8_t* const* bytes, unsigned key_bytes,

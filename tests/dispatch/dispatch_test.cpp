@@ -479,7 +479,7 @@ const void* main_function(const Kernel& kernel, const Operation& operation, std:
   if (mode == "CBC") return directed(kernel.cbc_encrypt, kernel.cbc_decrypt);
   if (mode == "CTR") return address(kernel.ctr);
   if (mode == "XTS") return first(directed(kernel.xts_encrypt, kernel.xts_decrypt), ecb);
-  if (bytes <= max_short_message_bytes && kernel.gcm_expand != nullptr) {
+  if (bytes <= kernel.max_short_bytes && kernel.gcm_expand != nullptr) {
     return operation.direction == Direction::encrypt ? address(kernel.gcm_seal_short)
                                                      : address(kernel.gcm_open_short);
   }
