@@ -44,7 +44,7 @@ inline constexpr std::array<std::string_view, 3> gpu_runtimes = {"cuda", "hip", 
 
 // How data reaches a GPU.
 enum class Transfer {
-  staged,  // copied to device memory and back
+  staged,  // copied to device memory and back; directly, where the text is page-locked
   mapped,  // kernels read and write pinned host memory
 };
 inline constexpr std::array<std::string_view, 2> transfer_names = {"staged", "mapped"};

@@ -26,14 +26,13 @@ Block load_block(const std::uint8_t from[16]) {
 
 // Copies the text to the device, calls `launch`, and copies the result back.
 template <class Launch>
-void launch_on_copy(Stream& stream, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
-                    const Launch& launch) {
-  copy_part(stream.input(), in, bytes, bytes);
-  stream.stage_in(padded(bytes));
+void launch_on_copy(Stream& stream, const DirectCopies& direct, const std::uint8_t* in,
+                    std::uint8_t* out, std::size_t bytes, const Launch& launch) {
+  copy_text_in(stream, direct, in, bytes);
   launch();
-  stream.stage_out(padded(bytes));
+  copy_text_out(stream, direct, out, bytes, padded(bytes));
   stream.finish();
-  copy_part(out, stream.output(), bytes, bytes);
+  take_text(stream, direct, out, bytes);
 }
 
 class GpuBlock final : public OnGpu<BlockCipher, std::unique_ptr<const CipherKey>> {
@@ -43,8 +42,9 @@ class GpuBlock final : public OnGpu<BlockCipher, std::unique_ptr<const CipherKey
   void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
            std::size_t bytes) const override {
     const char* const entry = direction == Direction::encrypt ? "ecb_encrypt" : "ecb_decrypt";
+    const DirectCopies direct = gpu_.direct_copies({in, bytes}, {out, bytes});
     gpu_.ranges(bytes, block_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
-      launch(stream, entry, in + from, out + from, n, nullptr);
+      launch(stream, direct, entry, in + from, out + from, n, nullptr);
     });
   }
 
@@ -66,9 +66,10 @@ class GpuBlock final : public OnGpu<BlockCipher, std::unique_ptr<const CipherKey
       chains[i] = load_block(i == 0 ? chain : in + i * range - block_bytes);
     }
     const Block last = load_block(in + bytes - block_bytes);
+    const DirectCopies direct = gpu_.direct_copies({in, bytes}, {out, bytes});
     gpu_.launches(chains.size(), [&](Stream& stream, std::uint64_t i) {
       const std::size_t from = i * range;
-      launch(stream, "cbc_decrypt", in + from, out + from, std::min(range, bytes - from),
+      launch(stream, direct, "cbc_decrypt", in + from, out + from, std::min(range, bytes - from),
              chains[i].data());
     });
     std::memcpy(chain, last.data(), last.size());
@@ -81,17 +82,19 @@ class GpuBlock final : public OnGpu<BlockCipher, std::unique_ptr<const CipherKey
     parallel_ctr(executor_, *key_, initial, offset, in, out, head);
     Block counter = load_block(initial);
     add_be128(counter.data(), (offset + head) / 16);
+    const DirectCopies direct = gpu_.direct_copies({in, bytes}, {out, bytes});
     gpu_.ranges(bytes - head, block_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
       Block first = counter;
       add_be128(first.data(), from / 16);
-      launch(stream, "ctr", in + head + from, out + head + from, n, first.data());
+      launch(stream, direct, "ctr", in + head + from, out + head + from, n, first.data());
     });
   }
 
  private:
-  static void launch(Stream& stream, const char* entry, const std::uint8_t* in, std::uint8_t* out,
-                     std::size_t bytes, const std::uint8_t* counter) {
-    launch_on_copy(stream, in, out, bytes, [&] {
+  static void launch(Stream& stream, const DirectCopies& direct, const char* entry,
+                     const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
+                     const std::uint8_t* counter) {
+    launch_on_copy(stream, direct, in, out, bytes, [&] {
       paraes_message message = make_message(0, 0, bytes, counter);
       stream.launch(entry, {&message, 1});
     });
@@ -125,8 +128,9 @@ class GpuXts final : public OnGpu<XtsCipher, std::unique_ptr<const XtsKey>> {
   // `unit_bytes` is a multiple of 16, and `bytes` one of `unit_bytes`.
   void whole_units(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
                    const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {
+    const DirectCopies direct = gpu_.direct_copies({in, bytes}, {out, bytes});
     gpu_.ranges(bytes, unit_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
-      launch_on_copy(stream, in + from, out + from, n, [&] {
+      launch_on_copy(stream, direct, in + from, out + from, n, [&] {
         Block number = load_block(first_unit);
         add_le128(number.data(), from / unit_bytes);
         paraes_message message = make_message(0, 0, n, number.data());
@@ -161,10 +165,11 @@ class GpuXts final : public OnGpu<XtsCipher, std::unique_ptr<const XtsKey>> {
       const std::size_t n = std::min(range, bytes - i * range);
       for (std::size_t b = 0; b < n / 16; ++b) block_modes::xts_next_tweak(tweak.data());
     }
+    const DirectCopies direct = gpu_.direct_copies({in, bytes}, {out, bytes});
     gpu_.launches(tweaks.size(), [&](Stream& stream, std::uint64_t i) {
       const std::size_t from = i * range;
       const std::size_t n = std::min(range, bytes - from);
-      launch_on_copy(stream, in + from, out + from, n, [&] {
+      launch_on_copy(stream, direct, in + from, out + from, n, [&] {
         paraes_message message = make_message(0, 0, n, nullptr);
         stream.launch_xts(direction, message, static_cast<std::uint32_t>(n / 16), tweaks[i].data());
       });

@@ -1,6 +1,7 @@
 #include "src/cipher/gpu_gcm.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "src/core/chunk.hpp"
@@ -13,6 +14,27 @@ using Segment = SegmentCipher::Segment;
 
 // One group of threads hashes a whole segment: longer ones would leave the rest of the GPU idle.
 constexpr std::size_t most_segment_bytes = std::size_t{64} << 10;
+
+// The memory from the first of several texts to the end of the last.
+class Hull {
+ public:
+  void add(Bytes text) {
+    if (text.empty()) return;
+    const std::less<> before;
+    if (begin_ == nullptr || before(text.data(), begin_)) begin_ = text.data();
+    if (end_ == nullptr || before(end_, text.data() + text.size())) {
+      end_ = text.data() + text.size();
+    }
+  }
+  [[nodiscard]] Bytes bytes() const {
+    const auto address = [](const std::uint8_t* p) { return reinterpret_cast<std::uintptr_t>(p); };
+    return {begin_, address(end_) - address(begin_)};
+  }
+
+ private:
+  const std::uint8_t* begin_ = nullptr;
+  const std::uint8_t* end_ = nullptr;
+};
 
 class StagedOnGpu final : public StagedSegments {
  public:
@@ -124,6 +146,7 @@ void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t*
   const std::uint32_t flags = PARAES_HASH_PARTIAL |
                               (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0) |
                               (j0.secret ? PARAES_SECRET_COUNTER : 0);
+  const DirectCopies direct = gpu_.direct_copies({in, bytes}, {out, bytes});
   gpu_.ranges(bytes, hash_range_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
     const std::size_t count = (n + hash_range_bytes - 1) / hash_range_bytes;
     const std::size_t hashes = padded(n);
@@ -143,14 +166,12 @@ void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t*
       messages.back().flags = flags;
       messages.back().tag = hashes + 16 * i;
     }
-    copy_part(stream.input(), in + from, n, n);
-    std::memset(stream.input() + n, 0, hashes - n);
-    stream.stage_in(hashes);
+    copy_text_in(stream, direct, in + from, n);
     stream.launch("gcm_ctr", messages);
     stream.launch_hash(count);
-    stream.stage_out(hashes + 16 * count);
+    copy_text_out(stream, direct, out + from, n, hashes + 16 * count);
     stream.finish();
-    copy_part(out + from, stream.output(), n, n);
+    take_text(stream, direct, out + from, n);
     for (std::size_t i = 0; i < count; ++i) {
       HashRange& range = ranges[from / hash_range_bytes + i];
       std::memcpy(range.hash.hash, stream.output() + hashes + 16 * i, 16);
@@ -192,10 +213,16 @@ void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
   // which is one launch, without a thread of its own. Of more text, a launch takes a stream's
   // share, or 256 KiB if that is more, as far as the buffers of a stream hold it.
   std::size_t total = 0;
+  Hull in;
+  Hull out;
   for (const Segment& segment : segments) {
     const std::size_t bytes = text_bytes(direction, segment);
-    if (!segment.done && bytes <= segment_limit()) total += bytes;
+    if (segment.done || bytes > segment_limit()) continue;
+    total += bytes;
+    in.add(segment.in);
+    out.add(segment.out);
   }
+  const DirectCopies direct = gpu_.direct_copies(in.bytes(), out.bytes());
   const std::size_t most = total <= launch_bytes()
                                ? launch_bytes()
                                : gpu_chunk_bytes(total, launch_bytes(), gpu_.streams());
@@ -227,7 +254,7 @@ void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
     launch_segments(
         stream, direction, launch.size(), [&](std::size_t k) -> Segment& { return launch[k]; },
         [&](std::size_t k) { return nonces.nonce(launch[k].index, launch[k].last); },
-        [](std::size_t) { return 0U; });
+        [](std::size_t) { return 0U; }, direct);
   });
 }
 

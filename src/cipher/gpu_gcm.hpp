@@ -94,37 +94,88 @@ inline void take_tag(Direction direction, std::uint8_t* tag, SegmentCipher::Segm
   finish(direction, segment, intact);
 }
 
+// Whether part_of(0), …, part_of(count - 1) lie one behind the other, each a multiple of 16 bytes
+// behind the first and at most `gap` bytes behind the end of the one before.
+template <class PartOf>
+bool are_one_stretch(std::size_t count, const PartOf& part_of, std::size_t gap) {
+  const auto address = [&](std::size_t i) {
+    return reinterpret_cast<std::uintptr_t>(part_of(i).data());
+  };
+  for (std::size_t i = 1; i < count; ++i) {
+    if ((address(i) - address(0)) % 16 != 0) return false;
+    // Wraps around if it begins before that end.
+    if (address(i) - (address(i - 1) + part_of(i - 1).size()) > gap) return false;
+  }
+  return true;
+}
+
 // Seals or opens segments in host memory with one launch on a stream that holds their keys. For
 // i < count, segment_of(i) is a segment, nonce_of(i) its nonce, and key_of(i) the index of its key.
+// Each side that `direct` allows is copied directly if its segments are one stretch: a copy of its
+// own for each would take longer.
 template <class SegmentOf, class NonceOf, class KeyOf>
 void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count,
-                     const SegmentOf& segment_of, const NonceOf& nonce_of, const KeyOf& key_of) {
+                     const SegmentOf& segment_of, const NonceOf& nonce_of, const KeyOf& key_of,
+                     DirectCopies direct = {}) {
+  const bool seals = direction == Direction::encrypt;
+  const auto in_of = [&](std::size_t i) { return segment_of(i).in; };
+  const auto out_of = [&](std::size_t i) { return segment_of(i).out; };
+  // What lies between inputs is copied, too; the tag of a slot. Between outputs nothing may change.
+  direct.in = direct.in && are_one_stretch(count, in_of, segment_tag_bytes);
+  direct.out = direct.out && are_one_stretch(count, out_of, 0);
+  constexpr std::uint64_t none = UINT64_MAX;
   std::vector<paraes_message> messages;
   messages.reserve(count);
   std::size_t all = 0;
   for (std::size_t i = 0; i < count; ++i) all += text_bytes(direction, segment_of(i));
-  std::size_t at = 0;
+  std::size_t at = 0;  // of texts that are not copied directly
+  std::size_t in_bytes = 0;
+  std::size_t out_bytes = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const SegmentCipher::Segment& segment = segment_of(i);
     const std::size_t bytes = text_bytes(direction, segment);
     const std::array<std::uint8_t, 12> nonce = nonce_of(i);
-    messages.push_back(message_of(direction, at, at, segment, nonce));
+    const auto from =
+        direct.in ? static_cast<std::size_t>(segment.in.data() - in_of(0).data()) : at;
+    const auto to =
+        direct.out ? static_cast<std::size_t>(segment.out.data() - out_of(0).data()) : at;
+    messages.push_back(message_of(direction, from, to, segment, nonce));
     messages.back().key = key_of(i);
-    copy_part(stream.input() + at, segment.in.data(), bytes, all);
+    messages.back().tag = none;
+    if (!direct.in) copy_part(stream.input() + from, segment.in.data(), bytes, all);
     at += padded(bytes);
+    in_bytes = from + bytes;
+    out_bytes = to + bytes;
+    // The GPU writes tags at multiples of 4 only.
+    if (direct.out && seals && out_bytes % 4 == 0) {
+      messages.back().tag = out_bytes;
+      out_bytes += segment_tag_bytes;
+    }
   }
-  for (std::size_t i = 0; i < count; ++i) messages[i].tag = at + 16 * i;
-  stream.stage_in(at);
+  std::size_t end = padded(out_bytes);
+  for (paraes_message& message : messages) {
+    if (message.tag != none) continue;
+    message.tag = end;
+    end += segment_tag_bytes;
+  }
+  if (direct.in) {
+    stream.copy_in_from(in_of(0).data(), in_bytes, end);
+  } else {
+    stream.stage_in(0, at, end);
+  }
   stream.launch("gcm_ctr", messages);
   stream.launch_hash(count);
-  stream.stage_out(at + 16 * count);
+  copy_text_out(stream, direct, out_of(0).data(), out_bytes, end);
   stream.finish();
   for (std::size_t i = 0; i < count; ++i) {
     SegmentCipher::Segment& segment = segment_of(i);
     const std::size_t bytes = text_bytes(direction, segment);
-    std::uint8_t* const tag = stream.output() + messages[i].tag;
-    copy_part(segment.out.data(), stream.output() + messages[i].out, bytes, all);
-    take_tag(direction, tag, segment);
+    if (!direct.out) {
+      copy_part(segment.out.data(), stream.output() + messages[i].out, bytes, all);
+    }
+    const bool is_there = direct.out && messages[i].tag < out_bytes;
+    take_tag(direction, is_there ? segment.out.data() + bytes : stream.output() + messages[i].tag,
+             segment);
   }
 }
 

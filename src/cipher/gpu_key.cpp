@@ -1,6 +1,8 @@
 #include "src/cipher/gpu_key.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "src/core/key_schedule.hpp"
 #include "src/kernels/registry.hpp"
@@ -35,6 +37,23 @@ std::unique_ptr<gpu::KeyMaterial> make_key_material(Bytes keys, unsigned count, 
   const std::unique_ptr<const CipherKey> first = expand(0);
   if (count == 1) return make_key_material({first.get()}, hashes, expansion);
   return make_key_material({first.get(), expand(1).get()}, hashes, expansion);
+}
+
+DirectCopies GpuKey::direct_copies(Bytes in, Bytes out) const {
+  const auto& contexts = pool_->contexts();
+  if (contexts[0]->streams()[0]->transfer() != Transfer::staged) return {};
+  const auto is_locked = [&](Bytes text) {
+    return std::all_of(contexts.begin(), contexts.end(), [&](const auto& context) {
+      return context->device().is_page_locked(text.data(), text.size());
+    });
+  };
+  const std::less<> before;
+  const bool overlap =
+      before(in.data(), out.data() + out.size()) && before(out.data(), in.data() + in.size());
+  DirectCopies direct{.in = is_locked(in)};
+  // A launch that fails must not have overwritten what the CPU then reads.
+  direct.out = !(overlap && falls_back_) && is_locked(out);
+  return direct;
 }
 
 void GpuKey::add_times(const PhaseTimes& times) const {

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "paraes/ciphers.hpp"
+#include "src/core/bulk_copy.hpp"
 #include "src/core/executor.hpp"
 #include "src/core/workers.hpp"
 #include "src/gpu/pool.hpp"
@@ -40,7 +42,42 @@ struct GpuUse {
   KeyExpansion key_expansion = KeyExpansion::host;
   // If false, each launch is copied in, computed and copied back before the next one starts.
   bool overlap = true;
+  // Whether the CPU does again, from the input, what a launch that fails has not finished.
+  bool falls_back = false;
 };
+
+// Which texts of a call are copied between the caller's memory and the device directly, because
+// that memory is page-locked. The others pass through the pinned memory of the streams.
+struct DirectCopies {
+  bool in = false;
+  bool out = false;
+};
+
+// The three steps of a launch of `bytes` bytes: before it; after it, when `end` bytes of the
+// device's buffer are of interest; and after Stream::finish(). Those behind the text are in
+// Stream::output().
+inline void copy_text_in(gpu::Stream& stream, const DirectCopies& direct, const std::uint8_t* in,
+                         std::size_t bytes) {
+  if (direct.in) {
+    stream.copy_in_from(in, bytes);
+    return;
+  }
+  copy_part(stream.input(), in, bytes, bytes);
+  std::memset(stream.input() + bytes, 0, padded(bytes) - bytes);
+  stream.stage_in(padded(bytes));
+}
+inline void copy_text_out(gpu::Stream& stream, const DirectCopies& direct, std::uint8_t* out,
+                          std::size_t bytes, std::size_t end) {
+  if (direct.out) {
+    stream.copy_out_to(out, bytes, end);
+  } else {
+    stream.stage_out(end);
+  }
+}
+inline void take_text(gpu::Stream& stream, const DirectCopies& direct, std::uint8_t* out,
+                      std::size_t bytes) {
+  if (!direct.out) copy_part(out, stream.output(), bytes, bytes);
+}
 
 // Converts keys that a CPU kernel has expanded to the form for GPUs: one key, or the two of XTS,
 // the data key first. `hashes` is true for GCM.
@@ -56,8 +93,11 @@ struct GpuUse {
 class GpuKey {
  public:
   GpuKey(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<gpu::KeyMaterial> material,
-         bool overlap)
-      : pool_(std::move(pool)), material_(std::move(material)), overlap_(overlap) {
+         const GpuUse& use)
+      : pool_(std::move(pool)),
+        material_(std::move(material)),
+        overlap_(use.overlap),
+        falls_back_(use.falls_back) {
     ++count_;
   }
   ~GpuKey() {
@@ -73,6 +113,9 @@ class GpuKey {
 
   // How many launches may run at once.
   [[nodiscard]] unsigned streams() const noexcept { return overlap_ ? pool_->streams() : 1; }
+
+  // How to copy these texts of a call, which asks once for all its launches.
+  [[nodiscard]] DirectCopies direct_copies(Bytes in, Bytes out) const;
 
   // Calls body(stream, launch) for each launch < count, on up to streams() streams that hold the
   // key.
@@ -112,6 +155,7 @@ class GpuKey {
   std::shared_ptr<gpu::DevicePool> pool_;
   std::unique_ptr<gpu::KeyMaterial> material_;
   bool overlap_;
+  bool falls_back_;
   static inline std::atomic<std::size_t> count_ = 0;  // of the objects
   mutable std::mutex mutex_;
   mutable PhaseTimes times_;  // under mutex_
@@ -124,7 +168,7 @@ class OnGpu : public Interface {
   // `key` is the key for the work that the CPU does.
   OnGpu(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<gpu::KeyMaterial> material,
         KeyPointer key, const Executor& executor, const GpuUse& use)
-      : gpu_(std::move(pool), std::move(material), use.overlap),
+      : gpu_(std::move(pool), std::move(material), use),
         key_(std::move(key)),
         executor_(executor) {}
 

@@ -98,7 +98,9 @@ Location find_location(const Execution& execution, Pairs pairs) {
 }
 
 GpuUse use_of(const Execution& execution) {
-  return {.key_expansion = execution.key_expansion, .overlap = execution.overlap};
+  return {.key_expansion = execution.key_expansion,
+          .overlap = execution.overlap,
+          .falls_back = execution.fall_back};
 }
 
 // With new, because only such objects lie in locked memory. `count`: of the keys in `key`.

@@ -7,6 +7,11 @@
 #include "src/gpu/context.hpp"
 
 namespace paraes::gpu {
+namespace {
+
+constexpr std::size_t whole_blocks(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+}  // namespace
 
 std::size_t Stream::most_messages(std::size_t launch_bytes) noexcept {
   constexpr std::size_t bytes_of_message = 256;
@@ -78,14 +83,20 @@ LaunchBuffers Stream::buffers(std::size_t messages) {
 
 void Stream::copy_in() {
   if (!to_stage_) return;
-  const Staged staged = *std::exchange(to_stage_, std::nullopt);
+  Staged staged = *std::exchange(to_stage_, std::nullopt);
   if (transfer_ == Transfer::mapped) {
     in_pinned_->to_device();
     out_pinned_->to_device();
     return;
   }
   launches_.timer().begin(&PhaseTimes::host_to_device);
-  queue_->upload(in_staged_.write(staged.bytes), 0, in_host_ + staged.begin, staged.bytes);
+  if (staged.from == nullptr) {
+    queue_->upload(in_staged_.write(staged.bytes), 0, in_host_ + staged.begin, staged.bytes);
+  } else {
+    const std::size_t bytes = std::exchange(staged.bytes, whole_blocks(staged.bytes));
+    queue_->upload(in_staged_.write(staged.bytes), 0, staged.from, bytes);
+    queue_->clear(in_staged_.read(), bytes, staged.bytes - bytes);
+  }
   staged_ = staged;
   launches_.timer().end();
 }
@@ -94,6 +105,15 @@ void Stream::stage_out(std::size_t bytes, std::size_t begin) {
   if (transfer_ == Transfer::mapped) return;
   launches_.timer().begin(&PhaseTimes::device_to_host);
   queue_->download(out_host_ + begin, out_staged_.read(), 0, bytes);
+  launches_.timer().end();
+}
+
+void Stream::copy_out_to(std::uint8_t* to, std::size_t bytes, std::size_t end) {
+  launches_.timer().begin(&PhaseTimes::device_to_host);
+  queue_->download(to, out_staged_.read(), 0, bytes);
+  if (const std::size_t rest = whole_blocks(bytes); rest < end) {
+    queue_->download(out_host_ + rest, out_staged_.read(), rest, end - rest);
+  }
   launches_.timer().end();
 }
 

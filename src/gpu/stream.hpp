@@ -60,9 +60,19 @@ class Stream {
   // visible to it. It writes as many bytes at most, and a tag or hash of each message.
   void stage_in(std::size_t bytes) noexcept { to_stage_ = {.bytes = bytes}; }
   // The next launch copies `bytes` bytes from byte `begin` of input() to the beginning of the
-  // device's buffer, and writes the first out_bytes bytes of the other one. Not for mapped memory.
+  // device's buffer, and writes the first out_bytes bytes of the other one. `begin` is 0 for mapped
+  // memory.
   void stage_in(std::size_t begin, std::size_t bytes, std::size_t out_bytes) noexcept {
     to_stage_ = {begin, bytes, out_bytes};
+  }
+  // As stage_in(bytes), but copies from page-locked memory of the caller, which must stay as it is
+  // until finish() or settle(). Adds zeros up to whole blocks. Not for mapped memory.
+  void copy_in_from(const std::uint8_t* from, std::size_t bytes) noexcept {
+    to_stage_ = {.bytes = bytes, .from = from};
+  }
+  // As copy_in_from(), for a launch that writes out_bytes bytes.
+  void copy_in_from(const std::uint8_t* from, std::size_t bytes, std::size_t out_bytes) noexcept {
+    to_stage_ = {.bytes = bytes, .out_bytes = out_bytes, .from = from};
   }
   // See Launches::run(), hash() and xts().
   void launch(const char* entry, std::span<paraes_message> messages) {
@@ -80,11 +90,16 @@ class Stream {
   // Copies the first `bytes` bytes of the device's buffer to byte `begin` of output(), 0 for mapped
   // memory.
   void stage_out(std::size_t bytes, std::size_t begin = 0);
+  // Copies the first `bytes` bytes of the device's buffer to page-locked memory of the caller, and
+  // from the next whole block up to byte `end` to the same place of output(). Not for mapped
+  // memory.
+  void copy_out_to(std::uint8_t* to, std::size_t bytes, std::size_t end);
   // Waits until all work is done. output() then holds what the launches computed.
   void finish();
 
   // Called when a lease ends, perhaps because of an exception. Waits for pending work, which may
-  // read the caller's memory, and wipes as forget_key() does if some of that work may have failed.
+  // read and write the caller's memory, and wipes as forget_key() does if some of that work may
+  // have failed.
   void settle() noexcept;
 
   // The times that finish() has added up since the last call.
@@ -116,6 +131,7 @@ class Stream {
     std::size_t begin = 0;
     std::size_t bytes = 0;
     std::optional<std::size_t> out_bytes = {};
+    const std::uint8_t* from = nullptr;  // nullptr: input()
   };
   std::optional<Staged> to_stage_;  // what the next launch copies
   Staged staged_;                   // what the last one has copied

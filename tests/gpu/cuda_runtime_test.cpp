@@ -67,6 +67,7 @@ void use_everything(const Vendor& vendor) {
   const auto pinned = device->allocate_pinned(bytes, false);
   const auto mapped = device->allocate_pinned(bytes, true);
   ASSERT_EQ(pinned->host().size(), bytes);
+  EXPECT_FALSE(device->is_page_locked(input.data(), bytes));
   const auto program = device->load(fake_program());
   const auto kernel = program->function("paraes_xor");
   const auto queue = device->make_queue();
@@ -331,6 +332,51 @@ TEST_F(CudaRuntime, CopiesOfNoBytesWorkAndThoseBeyondTheMemoryAreRefused) {
   queue->clear(memory, 99, 1);
 }
 
+TEST_P(Driver, PageLockedMemoryIsThatOfTheDeviceFromItsFirstToItsLastByte) {
+  constexpr std::size_t bytes = 10000;
+  const std::vector<std::uint8_t> plain(bytes);
+  // HIP 5 and HIP 6 have different numbers.
+  for (const char* version : {"version:12040", "version:50710000", "version:60000000"}) {
+    if (is_cuda() != (version == std::string("version:12040"))) continue;
+    SCOPED_TRACE(version);
+    Fake::tell(version);
+    const auto platform = vendor_.open();
+    const auto device = platform->open(1);
+    const auto other = platform->open(0);
+    const auto pinned = device->allocate_pinned(bytes, false);
+    const std::uint8_t* const first = pinned->host().data();
+    const Memory memory = device->allocate(bytes);
+    const auto* const on_device = reinterpret_cast<const std::uint8_t*>(memory.handle());
+    EXPECT_TRUE(device->is_page_locked(first, bytes));
+    EXPECT_TRUE(device->is_page_locked(first + 1, bytes - 1));
+    EXPECT_TRUE(device->is_page_locked(first + bytes - 1, 1));
+    EXPECT_FALSE(device->is_page_locked(first, bytes + 1));
+    EXPECT_FALSE(device->is_page_locked(first + 1, bytes));
+    EXPECT_FALSE(device->is_page_locked(first, ~std::size_t{0}));
+    EXPECT_FALSE(device->is_page_locked(first - 1, 2));
+    EXPECT_FALSE(device->is_page_locked(first, 0));
+    EXPECT_FALSE(device->is_page_locked(nullptr, 0));
+    EXPECT_FALSE(device->is_page_locked(plain.data(), bytes));
+    EXPECT_FALSE(device->is_page_locked(on_device, bytes));
+    EXPECT_FALSE(other->is_page_locked(first, bytes));
+    Fake::tell(std::string(version) + ",managed:1");
+    EXPECT_FALSE(device->is_page_locked(first, bytes));
+  }
+}
+
+TEST_P(Driver, PageLockedMemoryIsUnknownIfTheQueryFails) {
+  const auto device = vendor_.open()->open(1);
+  const auto pinned = device->allocate_pinned(100, false);
+  for (const char* call : {name("cuPointerGetAttributes", "hipDrvPointerGetAttributes"),
+                           name("cuCtxGetCurrent", "hipGetDevice")}) {
+    Fake::tell("fail:" + std::string(call) + ":0:1");
+    EXPECT_FALSE(device->is_page_locked(pinned->host().data(), 100)) << call;
+    // HIP keeps the last error until somebody asks for it.
+    EXPECT_EQ(fake_.calls("hipGetLastError"), is_cuda() ? 0 : 1) << call;
+    Fake::tell("");
+  }
+}
+
 TEST_F(CudaRuntime, MappedMemoryNeedsADeviceThatMapsHostMemory) {
   Fake::tell("maps:0");
   Device* const device = open(0);
@@ -413,9 +459,9 @@ const std::vector<Entry> hip_entries = {PARAES_HIP_CALLS(PARAES_ENTRY_OF)};
 // needed.
 bool fails_silently(const std::string& member) {
   static const std::set<std::string> silent = {
-      "free",           "free_host",      "destroy_stream", "destroy_event",  "unload_module",
-      "device_bus",     "error_name",     "error_text",     "hip_last_error", "hip_error_name",
-      "hip_error_text", "hip_properties", "release_context"};
+      "free",           "free_host",      "destroy_stream",  "destroy_event",     "unload_module",
+      "device_bus",     "error_name",     "error_text",      "hip_last_error",    "hip_error_name",
+      "hip_error_text", "hip_properties", "release_context", "pointer_attributes"};
   return silent.contains(member);
 }
 
@@ -550,6 +596,7 @@ TEST_P(DriverBare, WorksWithoutTheOptionalFunctions) {
   EXPECT_TRUE(device->info().available) << device->info().reason;
   const auto mapped = device->allocate_pinned(16, true);
   EXPECT_THROW(static_cast<void>(mapped->device_view()), Unavailable);
+  EXPECT_FALSE(device->is_page_locked(mapped->host().data(), 16));
   const auto kernel = device->load(fake_program())->function("paraes_nothing");
   const auto queue = device->make_queue();
   queue->launch(*kernel, {.groups = 1, .threads = 1, .shared_bytes = 48U << 10}, {});

@@ -72,6 +72,12 @@ static_assert(driver::stream_non_blocking == CU_STREAM_NON_BLOCKING);
 static_assert(driver::event_default == CU_EVENT_DEFAULT);
 static_assert(driver::host_portable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(driver::host_mapped == CU_MEMHOSTALLOC_DEVICEMAP);
+static_assert(driver::pointer_context == CU_POINTER_ATTRIBUTE_CONTEXT);
+static_assert(driver::pointer_memory_type == CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+static_assert(driver::pointer_is_managed == CU_POINTER_ATTRIBUTE_IS_MANAGED);
+static_assert(driver::pointer_range_start == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR);
+static_assert(driver::pointer_range_bytes == CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+static_assert(driver::memory_type_host == CU_MEMORYTYPE_HOST);
 static_assert(driver::kernel_dynamic_shared_bytes ==
               CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 static_assert(driver::attribute_major == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);

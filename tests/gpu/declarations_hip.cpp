@@ -67,6 +67,14 @@ static_assert(driver::stream_non_blocking == hipStreamNonBlocking);
 static_assert(driver::event_default == hipEventDefault);
 static_assert(driver::host_portable == hipHostMallocPortable);
 static_assert(driver::host_mapped == hipHostMallocMapped);
+static_assert(driver::pointer_memory_type == HIP_POINTER_ATTRIBUTE_MEMORY_TYPE);
+static_assert(driver::pointer_is_managed == HIP_POINTER_ATTRIBUTE_IS_MANAGED);
+static_assert(driver::pointer_device == HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+static_assert(driver::pointer_range_start == HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR);
+static_assert(driver::pointer_range_bytes == HIP_POINTER_ATTRIBUTE_RANGE_SIZE);
+static_assert((HIP_VERSION_MAJOR < 6 ? driver::memory_type_host_of_hip_5
+                                     : driver::memory_type_host) == hipMemoryTypeHost);
+static_assert(driver::hip_version_6 == 6 * 10000000);
 static_assert(driver::hip_attributes.max_threads == hipDeviceAttributeMaxThreadsPerBlock);
 static_assert(driver::hip_attributes.processors == hipDeviceAttributeMultiprocessorCount);
 static_assert(driver::hip_attributes.shared_bytes == hipDeviceAttributeMaxSharedMemoryPerBlock);

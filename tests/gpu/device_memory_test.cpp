@@ -15,15 +15,13 @@
 #include "paraes/error.hpp"
 #include "paraes/memory.hpp"
 #include "src/core/locked_memory.hpp"
-#include "src/gpu/programs/program_files.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/gpu/fake_driver.hpp"
+#include "tests/gpu/fake_programs.hpp"
 #include "tests/gpu/secret_work.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/callers_device.hpp"
-#include "tests/support/environment.hpp"
 #include "tests/support/evp_oracle.hpp"
-#include "tests/support/temporary_folder.hpp"
 
 namespace paraes::gpu {
 namespace {
@@ -31,29 +29,6 @@ namespace {
 using support::Buffer;
 
 constexpr const char* kernels_run = "kernels:1,";
-constexpr const char* kernels[] = {"bitslice", "reference"};  // with sliced keys, and without
-
-// Programs that the stand-in accepts, for all kernels, in a folder of PARAES_PROGRAM_PATH.
-class Programs {
- public:
-  explicit Programs(const Vendor& vendor) {
-    const std::string text = "fake program";
-    const DeviceInfo info = vendor.open()->devices().at(0);
-    for (const char* kernel : kernels) {
-      const ProgramVariant one = variant_for(find_gpu_kernel(kernel), info);
-      for (const ProgramVariant& variant :
-           {one, for_many_keys(one), variant_that(one, {.any_address = true})}) {
-        write_program_file(folder_.path(), prepared_name(variant, info.target),
-                           pack(Binary(text.begin(), text.end())));
-      }
-    }
-  }
-
- private:
-  support::TemporaryFolder folder_;
-  support::ScopedEnvironment path_{"PARAES_PROGRAM_PATH", folder_.path()};
-};
-
 void use_every_mode(const Vendor& vendor, const char* kernel, KeyExpansion expansion) {
   const auto pool = support::make_pool(vendor.id, kernel);
   const detail::GpuUse use{.key_expansion = expansion};

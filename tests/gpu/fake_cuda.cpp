@@ -10,7 +10,10 @@
 //   kernels:1          modules have kernels of any name, which take the parameters of entries
 //                      (src/gpu/device/entry.h) and fill their output and scratch memory with 0x5c
 //   authentic:1        with 1 in every fourth byte and zeros: all verdicts say that a tag matches
+//   echo:1             with kernels:1: instead, entries of modes copy texts and add 0x5c to each
+//                      byte, and those of GHASH fill hashes and tags with 0x77
 //   maps:0             devices cannot reach host memory
+//   managed:1          all page-locked memory is of the kind that the driver migrates
 //   captured:1         streams are being captured
 //   pending:1          events report that the work before them is not done
 //   newest:N           programs of fake_nvrtc.cpp whose major version is larger are refused, and so
@@ -123,8 +126,14 @@ struct Object {
   int device;
   std::size_t bytes = 0;
   bool mapped = false;
+  bool registered = false;  // host: the test's own memory
   timespec time{};
   bool recorded = false;
+  // stream: the host memory of each copy, and how many of them somebody has waited for; event: how
+  // many copies of which stream precede it.
+  std::vector<std::uintptr_t> copies{};
+  std::size_t copies_done = 0;
+  std::uintptr_t copies_of = 0;
   std::vector<unsigned char> written{};  // memory: 1 for each byte that was uploaded or cleared
 };
 
@@ -139,7 +148,7 @@ struct Device {
 struct Kernel {
   const char* name;
 };
-Kernel kernels[] = {{"paraes_xor"}, {"paraes_nothing"}, {"an entry"}};
+Kernel kernels[] = {{"paraes_xor"}, {"paraes_nothing"}};
 
 // The bytes of new memory, which no data has by chance.
 constexpr unsigned char poison[8] = {0xd3, 0x1e, 0x95, 0x07, 0x6b, 0xf8, 0x42, 0xac};
@@ -150,6 +159,7 @@ struct State {
   std::map<std::uintptr_t, Object> objects;
   std::vector<Device> devices = std::vector<Device>(64);
   std::map<std::string, long> counts;
+  std::map<std::string, Kernel> entries;  // with kernels:1
   long left = 0;
   std::vector<unsigned char> kept;  // what a real driver would keep of uploads
 };
@@ -223,6 +233,12 @@ Device& current_device() { return state().devices[static_cast<std::size_t>(curre
 
 std::uintptr_t key_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
+// For new memory where other memory was.
+void forget_copies(const void* pointer) {
+  for (const char* way : {"up", "down"})
+    state().counts.erase(way + std::to_string(key_of(pointer)));
+}
+
 void* add(Kind kind, std::size_t bytes) {
   void* const pointer = std::malloc(std::max<std::size_t>(bytes, 1));
   if (pointer == nullptr) std::abort();
@@ -231,6 +247,7 @@ void* add(Kind kind, std::size_t bytes) {
   }
   Object object{.kind = kind, .device = current, .bytes = bytes};
   if (kind == Kind::memory) object.written.resize(bytes);
+  forget_copies(pointer);
   state().objects[key_of(pointer)] = std::move(object);
   return pointer;
 }
@@ -336,7 +353,7 @@ bool is_new(const void* pointer, Kind kind) {
 
 int remove(void* pointer, Kind kind) {
   const Object* const object = find(pointer, kind);
-  if (object == nullptr) return invalid_handle;
+  if (object == nullptr || object->registered) return invalid_handle;
   if (kind == Kind::memory) current_device().used -= object->bytes;
   state().objects.erase(key_of(pointer));
   std::free(pointer);
@@ -382,6 +399,23 @@ void check_written(const void* pointer, std::size_t bytes) {
 // own, where the bytes stay.
 void check_pinned(const void* pointer, std::size_t bytes) {
   if (holder(pointer, bytes, Kind::host).first == nullptr) ++state().counts["unpinned"];
+}
+
+// Notes a copy from or to memory of the host, until somebody waits for it.
+void note_copy(void* stream, const void* host, std::size_t bytes, const char* way) {
+  const auto [object, offset] = holder(host, bytes, Kind::host);
+  const std::uintptr_t begin = key_of(host) - offset;
+  if (object != nullptr) {
+    state().counts[std::string(way) + std::to_string(begin)] += static_cast<long>(bytes);
+  }
+  state().counts[way] += static_cast<long>(bytes);
+  if (Object* const own = find(stream, Kind::stream); own != nullptr) own->copies.push_back(begin);
+}
+void waited_for(std::uintptr_t stream, std::size_t copies) {
+  const auto found = state().objects.find(stream);
+  if (found == state().objects.end()) return;
+  Object& own = found->second;
+  own.copies_done = std::max(own.copies_done, std::min(copies, own.copies.size()));
 }
 
 // CUDA's driver puts small uploads into its commands, whatever memory they come from.
@@ -434,10 +468,49 @@ std::size_t text_bytes(void** parameters) {
   return sum;
 }
 
+// Runs an entry for echo:1.
+void echo(const std::string& name, void** parameters) {
+  constexpr std::size_t message_bytes = 64, place_of_out = 8, place_of_bytes = 16;
+  constexpr std::size_t place_of_tag = 56;
+  const bool hashes = name == "ghash" || name == "ghash_tensor";
+  const bool copies = name.starts_with("ecb_") || name.starts_with("cbc_") ||
+                      name.starts_with("ctr") || name.starts_with("gcm_ctr") ||
+                      name.starts_with("xts_encrypt") || name.starts_with("xts_decrypt");
+  if (!hashes && !copies) return;
+  const unsigned char* in = nullptr;
+  unsigned char* out = nullptr;
+  const unsigned char* messages = nullptr;
+  std::uint32_t count = 0;
+  std::memcpy(&in, parameters[0], sizeof in);
+  std::memcpy(&out, parameters[1], sizeof out);
+  std::memcpy(&messages, parameters[2], sizeof messages);
+  std::memcpy(&count, parameters[3], sizeof count);
+  const auto number = [&](std::uint32_t i, std::size_t place) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, messages + message_bytes * i + place, sizeof value);
+    return value;
+  };
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (hashes) {
+      unsigned char* const tag = out + number(i, place_of_tag);
+      if (!reaches(tag, 16)) std::abort();
+      std::memset(tag, 0x77, 16);
+      continue;
+    }
+    const unsigned char* const from = in + number(i, 0);
+    unsigned char* const to = out + number(i, place_of_out);
+    const std::size_t bytes = number(i, place_of_bytes);
+    if (bytes == 0) continue;
+    if (!reaches(from, bytes) || !reaches(to, bytes)) std::abort();
+    std::transform(from, from + bytes, to,
+                   [](unsigned char c) { return static_cast<unsigned char>(c ^ 0x5c); });
+  }
+}
+
 void free_all_of(int device) {
   std::erase_if(state().objects, [&](const auto& object) {
     const bool gone = object.second.device == device;
-    if (gone) std::free(reinterpret_cast<void*>(object.first));
+    if (gone && !object.second.registered) std::free(reinterpret_cast<void*>(object.first));
     return gone;
   });
   state().devices[static_cast<std::size_t>(device)] = Device{};
@@ -498,6 +571,30 @@ extern "C" long paraes_fake_calls(const char* name) {
 extern "C" long paraes_fake_count(const char* what) {
   const Lock lock(mutex);
   return state().counts[what];
+}
+
+// How many copies from or to this page-locked memory nobody has waited for.
+extern "C" long paraes_fake_pending(const void* pointer) {
+  const Lock lock(mutex);
+  const auto [object, offset] = holder(pointer, 1, Kind::host);
+  if (object == nullptr) return 0;
+  long pending = 0;
+  for (const auto& [key, stream] : state().objects) {
+    if (stream.kind != Kind::stream) continue;
+    pending += std::count(stream.copies.begin() + static_cast<std::ptrdiff_t>(stream.copies_done),
+                          stream.copies.end(), key_of(pointer) - offset);
+  }
+  return pending;
+}
+
+// How many bytes were copied from ("up") or to ("down") this page-locked memory, or if it is
+// nullptr, any memory of the host.
+extern "C" long paraes_fake_copied(const char* way, const void* pointer) {
+  const Lock lock(mutex);
+  if (pointer == nullptr) return state().counts[way];
+  const auto [object, offset] = holder(pointer, 1, Kind::host);
+  if (object == nullptr) return 0;
+  return state().counts[std::string(way) + std::to_string(key_of(pointer) - offset)];
 }
 
 // Whether an upload that a real driver keeps a copy of had these bytes.
@@ -761,7 +858,68 @@ PARAES_FAKE(cuMemFreeHost, hipHostFree, void* pointer) {
   return remove(pointer, Kind::host);
 }
 
+// paraes does not call these two; tests make memory of their own page-locked.
+PARAES_FAKE(cuMemHostRegister_v2, hipHostRegister, void* pointer, std::size_t bytes,
+            unsigned flags) {
+  PARAES_ENTER_DEVICE();
+  if (bytes == 0 || flags != 0) return invalid_value;
+  forget_copies(pointer);
+  state().objects[key_of(pointer)] = {
+      .kind = Kind::host, .device = current, .bytes = bytes, .registered = true};
+  return 0;
+}
+
+PARAES_FAKE(cuMemHostUnregister, hipHostUnregister, void* pointer) {
+  PARAES_ENTER_DEVICE();
+  const Object* const object = find(pointer, Kind::host);
+  if (object == nullptr || !object->registered) return invalid_value;
+  state().objects.erase(key_of(pointer));
+  return 0;
+}
+
 #ifndef PARAES_FAKE_BARE
+PARAES_FAKE(cuPointerGetAttributes, hipDrvPointerGetAttributes, unsigned count, const int* names,
+            void** values, const void* pointer) {
+  PARAES_ENTER_DEVICE();
+  const auto [memory, offset_in_memory] = holder(pointer, 1, Kind::memory);
+  const auto [host, offset_in_host] = holder(pointer, 1, Kind::host);
+  const Object* const object = memory != nullptr ? memory : host;
+  if (object == nullptr) {
+    // CUDA sets all to zero, and HIP leaves them as they are.
+    for (unsigned i = 0; !is_hip && i < count; ++i) std::memset(values[i], 0, sizeof(int));
+    return 0;
+  }
+  const auto set = [&](unsigned i, auto value) { std::memcpy(values[i], &value, sizeof value); };
+  const bool is_hip_5 = is_hip && directive("version", 60342131) < 60000000;
+  for (unsigned i = 0; i < count; ++i) {
+    switch (names[i]) {
+      case 1:
+        if (is_hip) return invalid_value;
+        set(i, &state().devices[static_cast<std::size_t>(object->device)]);
+        break;
+      case 2:
+        set(i, (host != nullptr ? 1 : 2) - (is_hip_5 ? 1 : 0));
+        break;
+      case 8:
+        set(i, directive("managed", 0) != 0);
+        break;
+      case 9:
+        set(i, object->device);
+        break;
+      case 11:
+        set(i, key_of(pointer) - (host != nullptr ? offset_in_host : offset_in_memory));
+        break;
+      case 12:  // of 32 bits in HIP
+        if (is_hip) set(i, static_cast<unsigned>(object->bytes));
+        if (!is_hip) set(i, object->bytes);
+        break;
+      default:
+        return invalid_value;
+    }
+  }
+  return 0;
+}
+
 PARAES_FAKE(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer, void** pointer, void* host,
             unsigned flags) {
   PARAES_ENTER_DEVICE();
@@ -781,6 +939,7 @@ PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from
   keep(from, bytes);
   note_written(to, bytes);
   std::memcpy(to, from, bytes);
+  note_copy(stream, from, bytes, "up");
   spend(stream, to_device, bytes);
   return 0;
 }
@@ -792,6 +951,7 @@ PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from
   check_pinned(to, bytes);
   check_written(from, bytes);
   std::memcpy(to, from, bytes);
+  note_copy(stream, to, bytes, "down");
   spend(stream, to_host, bytes);
   return 0;
 }
@@ -827,6 +987,7 @@ PARAES_FAKE(cuStreamDestroy_v2, hipStreamDestroy, void* stream) {
 
 PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
   PARAES_ENTER_STREAM();
+  waited_for(key_of(stream), SIZE_MAX);
   return 0;
 }
 
@@ -877,7 +1038,12 @@ PARAES_FAKE(cuEventRecord, hipEventRecord, void* event, void* stream) {
   clock_gettime(CLOCK_MONOTONIC, &object->time);
   object->recorded = true;
   asked = nullptr;
-  if (!is_default_stream(stream)) object->done = find(stream, Kind::stream)->done;
+  if (!is_default_stream(stream)) {
+    const Object* const own = find(stream, Kind::stream);
+    object->done = own->done;
+    object->copies_of = key_of(stream);
+    object->copies_done = own->copies.size();
+  }
   return 0;
 }
 
@@ -888,6 +1054,7 @@ PARAES_FAKE(cuEventSynchronize, hipEventSynchronize, void* event) {
     const Object* const object = find(event, Kind::event);
     if (object == nullptr || !object->recorded) return invalid_handle;
     done = object->done;
+    waited_for(object->copies_of, object->copies_done);
   }
   wait_until(done);
   return 0;
@@ -944,7 +1111,8 @@ PARAES_FAKE(cuModuleGetFunction, hipModuleGetFunction, Kernel** found, void* mod
     return 0;
   }
   if (directive("kernels", 0) == 0) return not_found;
-  *found = &kernels[2];
+  *found = &state().entries.try_emplace(name).first->second;
+  (*found)->name = state().entries.find(name)->first.c_str();
   return 0;
 }
 
@@ -963,9 +1131,13 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
     current_device().lost = lost;
     return 0;
   }
-  if (kernel == &kernels[2]) {
+  if (kernel != &kernels[0] && kernel != &kernels[1]) {
     spend(stream, computes, text_bytes(parameters));  // which `scratch` may overwrite
-    for (const int parameter : {1, 6}) {              // out, scratch
+    if (directive("echo", 0) != 0) {
+      echo(kernel->name, parameters);
+      return 0;
+    }
+    for (const int parameter : {1, 6}) {  // out, scratch
       void* memory = nullptr;
       std::memcpy(&memory, parameters[parameter], sizeof memory);
       if (memory == nullptr) continue;  // the output of empty texts

@@ -54,6 +54,15 @@ class Fake {
   [[nodiscard]] bool kept(std::span<const std::uint8_t> bytes) const {
     return function<bool(const void*, std::size_t)>("paraes_fake_kept")(bytes.data(), bytes.size());
   }
+  // How many bytes were copied from and to this page-locked memory, or any memory of the host.
+  [[nodiscard]] long uploaded(const void* memory = nullptr) const { return copied("up", memory); }
+  [[nodiscard]] long downloaded(const void* memory = nullptr) const {
+    return copied("down", memory);
+  }
+  // How many copies from or to this page-locked memory nobody has waited for.
+  [[nodiscard]] long pending(const void* memory) const {
+    return function<long(const void*)>("paraes_fake_pending")(memory);
+  }
   [[nodiscard]] long calls(const char* name) const {
     return function<long(const char*)>("paraes_fake_calls")(name);
   }
@@ -71,6 +80,10 @@ class Fake {
  private:
   [[nodiscard]] long count(const char* what) const {
     return function<long(const char*)>("paraes_fake_count")(what);
+  }
+
+  [[nodiscard]] long copied(const char* way, const void* memory) const {
+    return function<long(const char*, const void*)>("paraes_fake_copied")(way, memory);
   }
 
   void* handle_;

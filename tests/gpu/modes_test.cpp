@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <deque>
@@ -224,6 +225,65 @@ TEST_P(Gpu, SegmentsOfEveryLengthMatchTheCpu) {
       const Buffer right = i == damaged ? Buffer(sizes[i]) : plain[i];
       ASSERT_EQ(support::difference(opened[i], right), "") << "segment " << i;
     }
+  }
+}
+
+// Texts in page-locked memory, in place and not. CUDA and HIP copy them directly; OpenCL does not
+// say what is page-locked.
+TEST_P(Gpu, PageLockedTextsMatchTheCpu) {
+  const gpu::DeviceNames names = gpu::parse_device(test_device()).value();
+  const auto platform = gpu::open_platform(names.runtime);
+  const auto device = platform->open(names.indices[0]);
+  constexpr std::size_t bytes = 300'005;
+  const auto in_memory = device->allocate_pinned(bytes, false);
+  const auto out_memory = device->allocate_pinned(bytes, false);
+  const MutableBytes in = in_memory->host();
+  EXPECT_EQ(device->is_page_locked(in.data(), bytes), names.runtime != "opencl");
+  EXPECT_FALSE(device->is_page_locked(in.data(), bytes + (std::size_t{64} << 20)));
+  const Buffer plain = support::pattern(bytes);
+  EXPECT_FALSE(device->is_page_locked(plain.data(), bytes));
+  const Buffer key = support::make_key(32, 4);
+  const Buffer xts_key = support::make_key(64, 5);
+  const Buffer iv = support::pattern(16, 8);
+  for (const bool in_place : {false, true}) {
+    const MutableBytes out = in_place ? in : out_memory->host();
+    // Work(execution, in, out) is the same on the CPU and on the device.
+    const auto expect_same = [&](const char* what, const auto& work) {
+      std::copy(plain.begin(), plain.end(), in.begin());
+      Buffer expected(bytes);
+      work(Execution{}, plain, expected);
+      work(execution(), in, out);
+      EXPECT_EQ(support::difference(out, expected), "") << what << (in_place ? ", in place" : "");
+    };
+    expect_same("CTR", [&](const Execution& how, Bytes from, MutableBytes to) {
+      Ctr cipher(key, iv, how);
+      cipher.process(from.first(7), to.first(7));
+      cipher.process(from.subspan(7), to.subspan(7));
+    });
+    expect_same("XTS", [&](const Execution& how, Bytes from, MutableBytes to) {
+      Xts(xts_key, 4096, how).encrypt(iv, from, to);
+    });
+    expect_same("CBC", [&](const Execution& how, Bytes from, MutableBytes to) {
+      Cbc(key, iv, how).decrypt(from.first(bytes - 5), to.first(bytes - 5));
+      std::copy(from.end() - 5, from.end(), to.end() - 5);
+    });
+    Buffer tag(16);
+    expect_same("GCM", [&](const Execution& how, Bytes from, MutableBytes to) {
+      Buffer own(16);
+      Gcm(key, how).encrypt(iv, {}, from, to, own);
+      if (how.device.empty()) tag = own;
+      EXPECT_EQ(own, tag);
+    });
+    // `out` now has the ciphertext.
+    Gcm gcm(key, execution());
+    Buffer forged = tag;
+    forged[3] ^= 1;
+    std::copy(out.begin(), out.end(), in.begin());
+    EXPECT_THROW(gcm.decrypt(iv, {}, in, out, forged), IntegrityError);
+    EXPECT_EQ(support::difference(out, Buffer(bytes)), "");
+    if (in_place) continue;
+    gcm.decrypt(iv, {}, in, out, tag);
+    EXPECT_EQ(support::difference(out, plain), "");
   }
 }
 

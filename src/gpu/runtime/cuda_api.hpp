@@ -57,6 +57,8 @@ using Event = void*;
   BOTH(X, required, free_host, cuMemFreeHost, hipHostFree, int(void*))                             \
   BOTH(X, optional, host_pointer, cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer,           \
        int(Pointer*, void*, unsigned))                                                             \
+  BOTH(X, optional, pointer_attributes, cuPointerGetAttributes, hipDrvPointerGetAttributes,        \
+       int(unsigned, int*, void**, Pointer))                                                       \
   BOTH(X, required, upload, cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync,                              \
        int(Pointer, const void*, std::size_t, Stream))                                             \
   BOTH(X, required, download, cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync,                            \
@@ -136,6 +138,17 @@ inline constexpr unsigned event_without_time = 2;
 inline constexpr unsigned host_portable = 1;
 inline constexpr unsigned host_mapped = 2;
 
+// Attributes of a pointer. The driver leaves or sets them to zero for memory that it does not know.
+inline constexpr int pointer_context = 1;  // CUDA only
+inline constexpr int pointer_memory_type = 2;
+inline constexpr int pointer_is_managed = 8;
+inline constexpr int pointer_device = 9;
+inline constexpr int pointer_range_start = 11;
+inline constexpr int pointer_range_bytes = 12;
+// Of pointer_memory_type. HIP's is that of CUDA from version 6 on.
+inline constexpr int memory_type_host = 1;
+inline constexpr int memory_type_host_of_hip_5 = 0;
+
 // CUDA only.
 inline constexpr int stub_library = 34;
 inline constexpr int nvlink_uncorrectable = 220;
@@ -166,6 +179,7 @@ inline constexpr Attributes cuda_attributes = {.max_threads = 1,
 
 // ROCm 5, 6 and 7 use the same numbers for attributes. Older versions differ and are refused.
 inline constexpr int least_hip_version = 50000000;
+inline constexpr int hip_version_6 = 60000000;
 
 inline constexpr Attributes hip_attributes = {.max_threads = 56,
                                               .processors = 63,

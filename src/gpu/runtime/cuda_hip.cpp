@@ -2,6 +2,7 @@
 // table of entry points.
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -88,6 +89,34 @@ Memory DriverDevice::allocate(std::size_t bytes) {
 
 std::unique_ptr<PinnedMemory> DriverDevice::allocate_pinned(std::size_t bytes, bool mapped) {
   return std::make_unique<DriverPinned>(*this, bytes, mapped);
+}
+
+bool DriverDevice::is_page_locked(const void* memory, std::size_t bytes) try {
+  if (!api().pointer_attributes || bytes == 0) return false;
+  const bool is_cuda = runtime_->kind() == Kind::cuda;
+  const auto begin = reinterpret_cast<Pointer>(memory);
+  // Zeros are the values of unknown memory, whose range then is empty. Some are narrower than 64
+  // bits: HIP's range has 32, which at worst looks too short.
+  std::array<int, 5> names = {pointer_memory_type, pointer_is_managed,
+                              is_cuda ? pointer_context : pointer_device, pointer_range_start,
+                              pointer_range_bytes};
+  std::array<std::uint64_t, names.size()> values{};
+  std::array<void*, names.size()> places{};
+  for (std::size_t i = 0; i < values.size(); ++i) places[i] = &values[i];
+  const Current current(*this);
+  if (api().pointer_attributes.function(static_cast<unsigned>(names.size()), names.data(),
+                                        places.data(), begin) != success) {
+    runtime_->clear_last_error();
+    return false;
+  }
+  const auto [type, is_managed, owner, start, range] = values;
+  const std::uint64_t own =
+      is_cuda ? reinterpret_cast<std::uintptr_t>(context_) : static_cast<std::uint64_t>(device_);
+  return type == static_cast<std::uint64_t>(runtime_->host_memory_type()) && is_managed == 0 &&
+         owner == own && start <= begin && begin - start <= range &&
+         bytes <= range - (begin - start);
+} catch (const Error&) {
+  return false;  // whoever works on the device next reports it
 }
 
 Binary DriverDevice::compile(const std::string& source, std::span<const std::string> options) {

@@ -28,6 +28,7 @@ class DriverDevice : public Device {
   }
   [[nodiscard]] std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
                                                               bool mapped) override;
+  [[nodiscard]] bool is_page_locked(const void* memory, std::size_t bytes) override;
   [[nodiscard]] std::unique_ptr<Queue> make_queue() override;
   [[nodiscard]] std::unique_ptr<Queue> borrow_queue(void* handle) override;
   [[nodiscard]] Binary compile(const std::string& source,

@@ -107,8 +107,7 @@ std::string Runtime::failure(const char* call, int code) const {
   if (api_.error_text && api_.error_text.function(code, &text) != success) text = nullptr;
   if (api_.hip_error_name) name = api_.hip_error_name.function(code);
   if (api_.hip_error_text) text = api_.hip_error_text.function(code);
-  // Clears the thread's last error, which other users of HIP in this process may check.
-  if (api_.hip_last_error) static_cast<void>(api_.hip_last_error.function());
+  clear_last_error();
   std::string message = std::string(call) + " failed: " + (name != nullptr ? name : "an error") +
                         " (" + std::to_string(code) + ")";
   if (text != nullptr && (name == nullptr || std::strcmp(name, text) != 0)) {

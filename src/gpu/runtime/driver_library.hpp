@@ -29,6 +29,11 @@ class Runtime {
   [[nodiscard]] int count() const noexcept { return count_; }
   [[nodiscard]] const char* name() const noexcept { return kind_ == Kind::cuda ? "cuda" : "hip"; }
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
+  // The value of pointer_memory_type for page-locked memory.
+  [[nodiscard]] int host_memory_type() const noexcept {
+    const bool is_old = kind_ == Kind::hip && version_number_ < hip_version_6;
+    return is_old ? memory_type_host_of_hip_5 : memory_type_host;
+  }
   [[nodiscard]] const Attributes& attributes() const noexcept {
     return kind_ == Kind::cuda ? cuda_attributes : hip_attributes;
   }
@@ -44,6 +49,12 @@ class Runtime {
     const std::string message = failure(call.name, code) + about;
     if (code == out_of_memory) throw OutOfMemory(message);
     throw DeviceError(message);
+  }
+
+  // To be called after a failed call that is no error: HIP keeps the last error of a thread, which
+  // other users of HIP in this process may check.
+  void clear_last_error() const {
+    if (api_.hip_last_error) static_cast<void>(api_.hip_last_error.function());
   }
 
   // The compiler, opened at the first call. Throws Unavailable.

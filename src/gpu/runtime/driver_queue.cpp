@@ -182,8 +182,14 @@ class DriverQueue : public Queue {
     }
     // A dozen threads that spin, as drivers do by default, would take the cores from those that
     // read and write files.
-    device_.check(device_.api().record_event, end_, stream_);
-    device_.check(device_.api().wait_for_event, end_);
+    try {
+      device_.check(device_.api().record_event, end_, stream_);
+      device_.check(device_.api().wait_for_event, end_);
+    } catch (...) {
+      // Copies may still read and write the caller's memory.
+      device_.try_call(device_.api().finish_stream, stream_);
+      throw;
+    }
   }
 
  private:

@@ -176,6 +176,13 @@ class Device : public Interface {
   // call of to_device() and to_host().
   [[nodiscard]] virtual bool reads_pinned_memory() const noexcept = 0;
 
+  // Whether all of this host memory is page-locked by the device's own context (HIP: device), so
+  // that copies from it and to it are made directly and overlap with other work. Not for memory
+  // that the runtime migrates. False if the runtime does not say, as OpenCL.
+  [[nodiscard]] virtual bool is_page_locked(const void* /*memory*/, std::size_t /*bytes*/) {
+    return false;
+  }
+
   // Throw OutOfMemory (a DeviceError) if there is not enough memory.
   [[nodiscard]] virtual Memory allocate(std::size_t bytes) = 0;
   [[nodiscard]] virtual std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
