@@ -225,6 +225,8 @@ void refuse_unused(const AxisTexts& texts, const Axes& axes) {
       {!texts.format.empty() && !file, "--format goes with --scope file"},
       {!texts.transfer.empty() && !(on_gpu && (transfer || file)),
        "--transfer goes with a GPU and --scope transfer or file"},
+      {has(axes.transfers, page_locked) && !transfer,
+       "--transfer locked goes with --scope transfer"},
       {!texts.group_threads.empty() && !(on_gpu && (memory || transfer)),
        "--group-threads goes with a GPU and --scope memory or transfer"},
       {!texts.gpu_tunings.empty() && !(on_gpu && (memory || transfer)),
@@ -392,7 +394,11 @@ std::vector<std::string> axis_words(std::string_view flag) {
   if (flag == "--in-place") return {"no", "yes"};
   if (flag == "--format") return {format_names.begin(), format_names.end()};
   if (flag == "--key-expansion") return {key_expansion_names.begin(), key_expansion_names.end()};
-  if (flag == "--transfer") return {transfer_names.begin(), transfer_names.end()};
+  if (flag == "--transfer") {
+    std::vector<std::string> transfers(transfer_names.begin(), transfer_names.end());
+    transfers.emplace_back(page_locked);
+    return transfers;
+  }
   if (flag == "--rivals") return rival_names();
   return {};
 }

@@ -4,12 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/bench.hpp"
 #include "bench/harness/row.hpp"
 
 namespace paraes::bench {
+
+// The value of --transfer for texts in page-locked memory.
+inline constexpr std::string_view page_locked = "locked";
 
 struct Axes {
   std::vector<std::string> devices;  // "cpu", "cuda:0", "opencl:0+1"
@@ -39,7 +43,7 @@ struct Axes {
     GpuTuning meaning;
   };
   std::vector<Tuning> gpu_tunings;
-  std::vector<std::string> transfers;
+  std::vector<std::string> transfers;  // transfer_names, or page_locked
   std::size_t unit = 4096;
   std::vector<std::string> rivals;  // of all scopes
   bool rivals_named = false;

@@ -93,9 +93,12 @@ void Arena::hold() {
     throw Skip("the two buffers need " + std::to_string(need >> 20) + " MiB and " +
                std::to_string(have >> 20) + " MiB are available");
   }
-  const bool shares = memory_ == Memory::shared;
-  out_ = shares ? Buffer::shared(bytes_) : Buffer(bytes_);
-  in_ = shares ? Buffer::shared(bytes_) : Buffer(bytes_);
+  const auto allocate = [this] {
+    if (allocate_) return allocate_();
+    return memory_ == Memory::shared ? Buffer::shared(bytes_) : Buffer(bytes_);
+  };
+  out_ = allocate();
+  in_ = allocate();
 }
 
 void Arena::fill() {

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "paraes/io.hpp"
 
@@ -23,6 +25,9 @@ class Buffer {
   explicit Buffer(std::size_t bytes);
   // Memory that other processes can map by its path(), while this buffer exists.
   [[nodiscard]] static Buffer shared(std::size_t bytes);
+  // Memory that `keeper` keeps.
+  Buffer(std::shared_ptr<void> keeper, std::uint8_t* data)
+      : keeper_(std::move(keeper)), data_(data) {}
   // Maps another process's shared memory by its path(). Throws IoError if that is not permitted.
   Buffer(const std::string& path, std::size_t bytes);
 
@@ -38,7 +43,8 @@ class Buffer {
   void map_file(std::size_t bytes);
 
   std::unique_ptr<void, Unmap> mapping_;
-  std::uint8_t* data_ = nullptr;  // in the mapping
+  std::shared_ptr<void> keeper_;
+  std::uint8_t* data_ = nullptr;  // in what is mapped or kept
   Descriptor file_;
 };
 
@@ -55,6 +61,9 @@ class Arena {
 
   Arena(std::uint64_t bytes, int threads, Memory memory = Memory::own)
       : bytes_(bytes), threads_(threads), memory_(memory) {}
+  // With buffers that allocate() returns.
+  Arena(std::uint64_t bytes, std::function<Buffer()> allocate)
+      : bytes_(bytes), threads_(1), memory_(Memory::own), allocate_(std::move(allocate)) {}
 
   // hold() and fill(). Throws Skip if there is not enough memory.
   void acquire();
@@ -78,6 +87,7 @@ class Arena {
   std::uint64_t bytes_;
   int threads_;
   Memory memory_;
+  std::function<Buffer()> allocate_;
   bool filled_ = false;
   Buffer in_;
   Buffer out_;

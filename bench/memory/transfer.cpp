@@ -16,6 +16,19 @@
 namespace paraes::bench {
 namespace {
 
+struct OpenedDevice {
+  std::unique_ptr<gpu::Platform> platform;
+  std::unique_ptr<gpu::Device> device;
+};
+
+OpenedDevice open_device(const std::string& id) {
+  const std::size_t colon = id.find(':');
+  OpenedDevice opened;
+  opened.platform = gpu::open_platform(id.substr(0, colon));
+  opened.device = opened.platform->open(static_cast<unsigned>(std::stoul(id.substr(colon + 1))));
+  return opened;
+}
+
 class PinnedCopy : public Case {
  public:
   using Case::Case;
@@ -54,24 +67,21 @@ class PinnedCopy : public Case {
 
  private:
   void open() {
-    const std::string& id = row().device;
-    const std::size_t colon = id.find(':');
-    platform_ = gpu::open_platform(id.substr(0, colon));
-    device_ = platform_->open(static_cast<unsigned>(std::stoul(id.substr(colon + 1))));
-    from_host_ = device_->allocate_pinned(row().bytes, false);
-    to_host_ = device_->allocate_pinned(row().bytes, false);
-    uploaded_ = device_->allocate(row().bytes);
-    source_ = device_->allocate(row().bytes);
-    up_ = device_->make_queue();
-    down_ = device_->make_queue();
+    opened_ = open_device(row().device);
+    gpu::Device& device = *opened_.device;
+    from_host_ = device.allocate_pinned(row().bytes, false);
+    to_host_ = device.allocate_pinned(row().bytes, false);
+    uploaded_ = device.allocate(row().bytes);
+    source_ = device.allocate(row().bytes);
+    up_ = device.make_queue();
+    down_ = device.make_queue();
     pattern(0, from_host_->host().data(), row().bytes);
     up_->upload(source_, 0, from_host_->host().data(), row().bytes);
     up_->finish();
   }
 
   // Queues and memory end before their device.
-  std::unique_ptr<gpu::Platform> platform_;
-  std::unique_ptr<gpu::Device> device_;
+  OpenedDevice opened_;
   std::unique_ptr<gpu::PinnedMemory> from_host_;
   std::unique_ptr<gpu::PinnedMemory> to_host_;
   gpu::Memory uploaded_;  // device memory that a call writes
@@ -136,6 +146,26 @@ class TransferCase : public MemoryCase {
 std::unique_ptr<Case> make_transfer(Row row, const Job& job, std::shared_ptr<Arena> arena,
                                     const Execution& execution) {
   return std::make_unique<TransferCase>(std::move(row), job, std::move(arena), execution);
+}
+
+std::function<Buffer()> page_locked_buffers(const std::string& device, std::uint64_t bytes) {
+  return [device, bytes] {
+    if (device.find('+') != std::string::npos) {
+      throw Skip("memory is page-locked by one device, not by several joined");
+    }
+    struct Kept {
+      OpenedDevice opened;
+      std::unique_ptr<gpu::PinnedMemory> memory;
+    };
+    const auto kept = std::make_shared<Kept>();
+    kept->opened = open_device(device);
+    kept->memory = kept->opened.device->allocate_pinned(bytes, false);
+    std::uint8_t* const data = kept->memory->host().data();
+    if (!kept->opened.device->is_page_locked(data, bytes)) {
+      throw Skip(device + " does not say which memory is page-locked, so it is staged");
+    }
+    return Buffer(kept, data);
+  };
 }
 
 std::unique_ptr<Case> make_pinned_copy(Row row) {

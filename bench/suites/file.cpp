@@ -111,6 +111,7 @@ class FilePlanner {
     add(row, job, check, [&](const Row& r) {
       refuse(job, workspace_->bytes());
       require_kernel(r.kernel, r.device != "cpu");
+      if (r.transfer == page_locked) throw Skip("files are read into memory of the streams");
       if (r.device != "cpu") refuse_serial(job.mode, *r.direction);
       if (is_pair(r.device) && !is_authenticated(job.format)) {
         throw Skip("it shares out segments, which this format does not have");

@@ -1,4 +1,6 @@
 // Transfer scope: how long does a message take from host memory, through a GPU, to host memory?
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "bench/memory/arena.hpp"
@@ -20,6 +22,7 @@ class TransferPlanner {
   void plan(std::uint64_t bytes) {
     arena_ = std::make_shared<Arena>(bytes, 1);
     for (const std::string& device : gpus_) {
+      locked_ = std::make_shared<Arena>(bytes, page_locked_buffers(device, bytes));
       if (has(axes_.rivals, pinned_copy_name)) add_copy(device, bytes);
       for (const GpuProgram& program : gpu_programs(axes_)) {
         each_job(axes_, bytes, 1, [&](const Job& job) { add_job(device, program, job); });
@@ -62,7 +65,7 @@ class TransferPlanner {
           execution.group_threads = program.group_threads;
           execution.gpu_tuning = program.tuning.meaning;
           execution.overlap = axes_.overlap;
-          return make_transfer(r, job, arena_, execution);
+          return make_transfer(r, job, transfer == page_locked ? locked_ : arena_, execution);
         });
       }
     }
@@ -72,6 +75,7 @@ class TransferPlanner {
   GroupBuilder group_;
   std::vector<std::string> gpus_;  // those present
   std::shared_ptr<Arena> arena_;
+  std::shared_ptr<Arena> locked_;  // by the present device
 };
 
 }  // namespace

@@ -124,7 +124,8 @@ constexpr AxisFlag axis_flags[] = {
      "tensor cores). May be given several times (default: paraes's own choice).",
      true, &bench::AxisTexts::gpu_tunings},
     {"--transfer", &bench::AxisTexts::transfer, nullptr,
-     "How data gets to a GPU (default: staged)."},
+     "How data gets to a GPU; locked: staged, with texts in page-locked memory, which needs no "
+     "staging (transfer scope; default: staged)."},
     {"--rivals", &bench::AxisTexts::rivals, "NAME,...",
      "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, paraes-c (the "
      "C API), memcpy, stream-copy, ports-KERNEL and ports-gcm-KERNEL (KERNEL: aesni, vaes256, "

@@ -128,6 +128,7 @@ TEST(Axes, ThatNoRowCanHaveAreRefused) {
       {{.scope = "file", .in_place = "no,yes"}, "--in-place"},
       {{.format = "raw"}, "--format"},
       {{.transfer = "mapped"}, "--transfer"},
+      {{.device = "opencl:0", .scope = "file", .transfer = "locked"}, "--transfer locked"},
       {{.scope = "transfer", .transfer = "mapped"}, "--transfer"},
       {{.group_threads = "256"}, "--group-threads goes with a GPU"},
       {{.device = "cpu,opencl:0", .scope = "file", .group_threads = "256"},

@@ -162,6 +162,36 @@ TEST_F(BenchGpu, TransferRowsAreVerified) {
   }
 }
 
+// OpenCL does not say what is page-locked. With CUDA and HIP, the rows are measured.
+TEST_F(BenchGpu, RowsInPageLockedMemoryAreVerifiedOrSkipped) {
+  AxisTexts axes = texts();
+  axes.scope = "transfer,file";
+  axes.mode = "ctr,gcm";
+  axes.transfer = "staged,locked";
+  axes.rivals = "none";
+  const Json json = measured(axes);
+  const bool says = !test_device().starts_with("opencl");
+  std::multiset<std::string> measured_rows;
+  for (const Json& row : json["results"]) {
+    EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
+    measured_rows.insert(row["scope"].get<std::string>() + ' ' +
+                         row["transfer"].get<std::string>());
+  }
+  EXPECT_EQ(measured_rows.count("transfer staged"), 4U);
+  EXPECT_EQ(measured_rows.count("transfer locked"), says ? 4U : 0U);
+  EXPECT_EQ(measured_rows.count("file locked"), 0U);
+  std::multiset<std::string> reasons;
+  for (const Json& row : json["skipped"]) {
+    if (row["transfer"] == "locked") {
+      reasons.insert(row["scope"].get<std::string>() + ": " + row["reason"].get<std::string>());
+    }
+  }
+  EXPECT_EQ(reasons.count("transfer: " + test_device() +
+                          " does not say which memory is page-locked, so it is staged"),
+            says ? 0U : 4U);
+  EXPECT_GT(reasons.count("file: files are read into memory of the streams"), 0U);
+}
+
 TEST_F(BenchGpu, RowsOfEveryNumberOfGroupThreadsAreVerified) {
   AxisTexts axes = texts();
   axes.device += ",cpu";
