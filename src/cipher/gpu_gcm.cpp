@@ -15,11 +15,12 @@ using Segment = SegmentCipher::Segment;
 // One group of threads hashes a whole segment: longer ones would leave the rest of the GPU idle.
 constexpr std::size_t most_segment_bytes = std::size_t{64} << 10;
 
-// The memory from the first of several texts to the end of the last.
+// The memory from the first of several texts to the end of the last. Those that are empty count, as
+// they do where launch_segments() copies a stretch.
 class Hull {
  public:
   void add(Bytes text) {
-    if (text.empty()) return;
+    if (text.data() == nullptr) return;
     const std::less<> before;
     if (begin_ == nullptr || before(text.data(), begin_)) begin_ = text.data();
     if (end_ == nullptr || before(end_, text.data() + text.size())) {

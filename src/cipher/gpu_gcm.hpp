@@ -109,6 +109,27 @@ bool are_one_stretch(std::size_t count, const PartOf& part_of, std::size_t gap) 
   return true;
 }
 
+// Copies the output of a launch, as copy_text_out() does, and waits for it. If that fails, the
+// plaintext of opened segments that has arrived in the caller's memory is not authentic: no tag was
+// compared.
+template <class SegmentOf>
+void copy_segments_out(gpu::Stream& stream, Direction direction, std::size_t count,
+                       const SegmentOf& segment_of, const DirectCopies& direct, std::size_t bytes,
+                       std::size_t end) {
+  try {
+    copy_text_out(stream, direct, segment_of(0).out.data(), bytes, end);
+    stream.finish();
+  } catch (...) {
+    if (!direct.out || direction == Direction::encrypt) throw;
+    stream.settle();  // copies may still write there
+    for (std::size_t i = 0; i < count; ++i) {
+      const MutableBytes out = segment_of(i).out;
+      secure_zero(out.data(), out.size());
+    }
+    throw;
+  }
+}
+
 // Seals or opens segments in host memory with one launch on a stream that holds their keys. For
 // i < count, segment_of(i) is a segment, nonce_of(i) its nonce, and key_of(i) the index of its key.
 // Each side that `direct` allows is copied directly if its segments are one stretch: a copy of its
@@ -165,8 +186,7 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
   }
   stream.launch("gcm_ctr", messages);
   stream.launch_hash(count);
-  copy_text_out(stream, direct, out_of(0).data(), out_bytes, end);
-  stream.finish();
+  copy_segments_out(stream, direction, count, segment_of, direct, out_bytes, end);
   for (std::size_t i = 0; i < count; ++i) {
     SegmentCipher::Segment& segment = segment_of(i);
     const std::size_t bytes = text_bytes(direction, segment);

@@ -42,7 +42,8 @@ struct GpuUse {
   KeyExpansion key_expansion = KeyExpansion::host;
   // If false, each launch is copied in, computed and copied back before the next one starts.
   bool overlap = true;
-  // Whether the CPU does again, from the input, what a launch that fails has not finished.
+  // Whether the CPU does again, from the input, what a launch that fails has not finished: only in
+  // GCM.
   bool falls_back = false;
 };
 
@@ -114,7 +115,7 @@ class GpuKey {
   // How many launches may run at once.
   [[nodiscard]] unsigned streams() const noexcept { return overlap_ ? pool_->streams() : 1; }
 
-  // How to copy these texts of a call, which asks once for all its launches.
+  // How to copy these texts, which asks the driver once for all their launches.
   [[nodiscard]] DirectCopies direct_copies(Bytes in, Bytes out) const;
 
   // Calls body(stream, launch) for each launch < count, on up to streams() streams that hold the

@@ -98,9 +98,7 @@ Location find_location(const Execution& execution, Pairs pairs) {
 }
 
 GpuUse use_of(const Execution& execution) {
-  return {.key_expansion = execution.key_expansion,
-          .overlap = execution.overlap,
-          .falls_back = execution.fall_back};
+  return {.key_expansion = execution.key_expansion, .overlap = execution.overlap};
 }
 
 // With new, because only such objects lie in locked memory. `count`: of the keys in `key`.
@@ -135,7 +133,9 @@ std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key, const Execution& exe
       make_cpu_gcm(at.kernel, key, at.executor, std::move(at.fallback));
   if (!at.pool) return cpu;
   std::shared_ptr<const GcmKey> own = expand<GcmKey>(at.kernel, key, 1);
-  auto gpu = std::make_unique<GpuGcm>(at.pool, own, at.executor, use_of(execution));
+  GpuUse use = use_of(execution);
+  use.falls_back = execution.fall_back;
+  auto gpu = std::make_unique<GpuGcm>(at.pool, own, at.executor, use);
   std::shared_ptr<const GcmCipher> cipher;
   if (execution.fall_back) {
     cipher = with_fallback(std::move(gpu), cpu, own);

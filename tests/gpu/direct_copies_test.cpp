@@ -14,6 +14,7 @@
 #include "src/cipher/cpu.hpp"
 #include "src/cipher/gpu.hpp"
 #include "src/cipher/gpu_gcm.hpp"
+#include "src/cipher/open.hpp"
 #include "src/kernels/registry.hpp"
 #include "tests/gpu/fake_driver.hpp"
 #include "tests/gpu/fake_programs.hpp"
@@ -298,6 +299,39 @@ TEST_P(DirectCopies, InPlaceLeaveTheInputToTheCpu) {
   expect_copies(text, out, true, true, work);
 }
 
+// Only GCM falls back after a launch that fails: the other modes have no use for their input then.
+TEST_P(DirectCopies, InPlaceThatOnlyGcmStagesForTheCpu) {
+  const Execution execution{.kernel = "reference", .device = vendor_.id, .fall_back = true};
+  const Buffer key = support::make_key(32, 1);
+  const Buffer xts_key = support::make_key(64, 3);
+  const Buffer unit(16, 4);
+  Text text(device_, text_bytes);
+  const auto expect = [&](bool out_directly, const auto& work) {
+    text.fill(support::pattern(text_bytes));
+    expect_copies(text, text, true, out_directly, work);
+  };
+  const auto block = detail::open_block_cipher(key, execution);
+  expect(true, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
+    block->ecb(Direction::encrypt, from, to, bytes);
+  });
+  expect(true, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
+    block->ctr(unit.data(), 0, from, to, bytes);
+  });
+  expect(true, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
+    Buffer iv(16, 9);
+    block->cbc_decrypt(iv.data(), from, to, bytes);
+  });
+  const auto xts = detail::open_xts_cipher(xts_key, execution);
+  expect(true, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
+    xts->xts(Direction::encrypt, unit.data(), 32, from, to, bytes);
+  });
+  const auto gcm_cipher = detail::open_gcm_cipher(key, execution, detail::Pairs::refuse);
+  expect(false, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
+    Buffer tag(16);
+    gcm_cipher->seal({unit.data(), 12, nullptr, 0, from, to, bytes, tag.data(), nullptr, 0});
+  });
+}
+
 // ---- Segments
 
 class DirectSegments : public DirectCopies {
@@ -412,7 +446,82 @@ TEST_P(DirectSegments, WithoutTextAreSealedAndOpened) {
   EXPECT_TRUE(memory.has_its_guards());
 }
 
+// Segments without text say nothing about the memory where they would be.
+TEST_P(DirectSegments, WithoutTextBesidePageLockedMemoryCopyNothingFromThere) {
+  const char* const add = name("cuMemHostRegister_v2", "hipHostRegister");
+  const char* const remove = name("cuMemHostUnregister", "hipHostUnregister");
+  const auto lock = fake_.function<int(void*, std::size_t, unsigned)>(add);
+  const auto unlock = fake_.function<int(void*)>(remove);
+  const auto cipher = gcm();
+  constexpr std::size_t bytes = 4096;
+  for (const bool is_first : {true, false}) {
+    SCOPED_TRACE(is_first ? "before it" : "behind it");
+    Buffer memory = support::pattern(bytes + 32);
+    const MutableBytes locked = MutableBytes(memory).subspan(16, bytes);
+    const MutableBytes text = is_first ? locked : locked.first(bytes - 5);
+    const MutableBytes none =
+        is_first ? MutableBytes(memory).first(0) : MutableBytes(memory).subspan(16 + bytes + 10, 0);
+    Buffer out(bytes + 32);
+    const MutableBytes sealed = out;
+    std::vector<Segment> segments = {
+        {.index = 0, .in = text, .out = sealed.first(text.size() + 16)},
+        {.index = 1, .in = none, .out = sealed.last(16)}};
+    if (is_first) std::swap(segments[0], segments[1]);
+    device_->while_current([&] { EXPECT_EQ(lock(locked.data(), bytes, 0), 0); });
+    cipher->crypt(Direction::encrypt, nonces_, segments);
+    device_->while_current([&] { EXPECT_EQ(unlock(locked.data()), 0); });
+    EXPECT_EQ(fake_.unpinned(), 0) << "bytes outside of the page-locked memory were copied";
+    EXPECT_EQ(support::difference({out.begin(), out.begin() + static_cast<long>(text.size())},
+                                  echo_of({text.begin(), text.end()})),
+              "");
+    EXPECT_TRUE(has_tag(segments[0].out) && has_tag(segments[1].out));
+  }
+}
+
 // ---- Failures
+
+// No tag was compared with plaintext that has arrived when a call fails.
+TEST_P(DirectSegments, ThatFailLeaveNoPlaintextThatIsNotAuthentic) {
+  const std::string elapsed = name("cuEventElapsedTime", "hipEventElapsedTime");
+  const std::string wait = name("cuEventSynchronize", "hipEventSynchronize");
+  constexpr std::size_t plain_size = (count - 1) * plain_bytes + last_bytes;
+  Text sealed(device_, (count - 1) * sealed_bytes + last_bytes + segment_tag_bytes);
+  for (const std::string& call : {elapsed, wait}) {
+    SCOPED_TRACE(call);
+    const auto cipher = gcm();
+    Text plain(device_, plain_size);
+    sealed.fill(support::pattern(sealed.size()));
+    auto opening = segments(Direction::decrypt, sealed, sealed_bytes, plain, plain_bytes);
+    Fake::tell("kernels:1,echo:1,fail:" + call + ":0:1");
+    EXPECT_THROW(cipher->crypt(Direction::decrypt, nonces_, opening), DeviceError);
+    Fake::tell("kernels:1,echo:1");
+    EXPECT_GT(fake_.downloaded(plain.data()), 0);
+    EXPECT_EQ(fake_.pending(plain.data()), 0);
+    for (const Segment& segment : opening) {
+      EXPECT_FALSE(segment.done);
+      const auto& out = segment.out;
+      // Nothing was copied to some of them.
+      EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](auto byte) { return byte == 0; }) ||
+                  std::all_of(out.begin(), out.end(), [](auto b) { return b == untouched; }))
+          << segment.index;
+    }
+    EXPECT_TRUE(plain.has_its_guards());
+  }
+}
+
+// Ciphertext in place stays as it is if no plaintext was copied over it.
+TEST_P(DirectSegments, ThatFailBeforeTheyAreCopiedBackLeaveTheirInput) {
+  const std::string launch = name("cuLaunchKernel", "hipModuleLaunchKernel");
+  const auto cipher = gcm();
+  Text text(device_, sealed_bytes);
+  text.fill(support::pattern(sealed_bytes));
+  std::vector<Segment> opening = {
+      {.index = 0, .last = true, .in = text.bytes(), .out = text.bytes().first(plain_bytes)}};
+  Fake::tell("kernels:1,echo:1,fail:" + launch + ":0:1");
+  EXPECT_THROW(cipher->crypt(Direction::decrypt, nonces_, opening), DeviceError);
+  Fake::tell("kernels:1,echo:1");
+  EXPECT_EQ(support::difference(text.copy(), support::pattern(sealed_bytes)), "");
+}
 
 // Lets each call fail at its first, second, … use. When the error reaches the caller, no copy from
 // or to its memory is under way.
@@ -454,16 +563,48 @@ TEST_P(DirectCopies, HaveEndedWhenACallFails) {
 TEST_P(DirectCopies, HaveEndedWhenTheWaitForThemFails) {
   const std::string record = name("cuEventRecord", "hipEventRecord");
   const std::string wait = name("cuEventSynchronize", "hipEventSynchronize");
-  for (const std::string& call : {record, wait}) {
+  for (const auto& [call, code] :
+       {std::pair(record, 1), {wait, 1}, {record, 700}, {wait, 700}, {record, 719}, {wait, 719}}) {
+    SCOPED_TRACE(call + ": " + std::to_string(code));
+    device_ = open(0);  // 700 and 719 lose a device
     Text text(device_, 100);
     const auto queue = device_->make_queue();
     const Memory memory = device_->allocate(100);
     queue->clear(memory, 0, 100);
     queue->download(text.data(), memory, 0, 100);
     EXPECT_EQ(fake_.pending(text.data()), 1);
-    Fake::tell("kernels:1,echo:1,fail:" + call + ":0:1");
+    Fake::tell("kernels:1,echo:1,fail:" + call + ":0:" + std::to_string(code));
     EXPECT_THROW(queue->finish(), DeviceError);
-    EXPECT_EQ(fake_.pending(text.data()), 0) << call;
+    EXPECT_EQ(fake_.pending(text.data()), 0);
+    // And if another queue has lost the device before.
+    const auto other = device_->make_queue();
+    EXPECT_THROW(other->finish(), DeviceError);
+    queue->download(text.data(), memory, 0, 100);
+    EXPECT_EQ(fake_.pending(text.data()), 1);
+    EXPECT_THROW(queue->finish(), DeviceError);
+    EXPECT_EQ(fake_.pending(text.data()), 0);
+    Fake::tell("kernels:1,echo:1");
+  }
+}
+
+TEST_P(DirectCopies, HaveEndedWhenTheDeviceIsLost) {
+  const std::string wait = name("cuEventSynchronize", "hipEventSynchronize");
+  const Buffer nonce(12, 3);
+  Buffer tag(16);
+  for (const int code : {700, 719}) {
+    SCOPED_TRACE(code);
+    pool_ = support::make_pool(vendor_.id, "reference");
+    Text in(device_, text_bytes);
+    Text out(device_, text_bytes);
+    const auto cipher = gcm();
+    Fake::tell("kernels:1,echo:1,fail:" + wait + ":0:" + std::to_string(code));
+    EXPECT_THROW(cipher->seal({nonce.data(), 12, nullptr, 0, in.data(), out.data(), in.size(),
+                               tag.data(), nullptr, 0}),
+                 DeviceError);
+    EXPECT_GT(fake_.uploaded(in.data()), 0);
+    EXPECT_GT(fake_.downloaded(out.data()), 0);
+    EXPECT_EQ(fake_.pending(in.data()), 0);
+    EXPECT_EQ(fake_.pending(out.data()), 0);
     Fake::tell("kernels:1,echo:1");
   }
 }

@@ -48,8 +48,9 @@ class DriverDevice : public Device {
     runtime_->fail(call, code, about);
   }
 
-  // For destructors: makes the call and ignores errors. Does nothing on a lost device: its work
-  // never finishes, and memory that it may still write to must not be used for anything else.
+  // For destructors: makes the call and ignores errors. Does nothing on a lost device. No call can
+  // wait for its work any more, so memory that its copies use, also the caller's, must not be used
+  // for anything else until the process ends.
   template <class... P, class... A>
   void try_call(const Call<int(P...)>& call, A... arguments) noexcept;
 

@@ -186,8 +186,9 @@ class DriverQueue : public Queue {
       device_.check(device_.api().record_event, end_, stream_);
       device_.check(device_.api().wait_for_event, end_);
     } catch (...) {
-      // Copies may still read and write the caller's memory.
-      device_.try_call(device_.api().finish_stream, stream_);
+      // Copies may still read and write the caller's memory. Also for a lost device, unlike
+      // try_call(): there it returns at once.
+      static_cast<void>(device_.api().finish_stream.function(stream_));
       throw;
     }
   }
