@@ -161,7 +161,7 @@ class Folder(unittest.TestCase):
             return sorted(folders.getnames())
 
 
-class WithStandIns(Folder):
+class StandIns(Folder):
     def setUp(self):
         super().setUp()
         self.packed.mkdir()
@@ -194,12 +194,14 @@ class WithStandIns(Folder):
             self.install(folder / name.replace("_", "-"), text)
         return f"{folder}:{os.defpath}"
 
+
+class WithStandIns(StandIns):
     def test_without_a_step_all_run_in_order_and_write_at_most_eight_files(self):
         output = self.check()
         self.assertEqual(self.outcomes(), {
-            "devices": True, "tests": True, "memory": True, "transfer": True, "profile": None,
-            "variants": True, "sanitizers": None, "opencl": None, "python": None, "weights": None,
-            "crossover": True, "papers": None})
+            "devices": True, "tests": True, "memory": True, "transfer": True, "start": None,
+            "profile": None, "variants": True, "sanitizers": None, "opencl": None, "python": None,
+            "weights": None, "crossover": True, "papers": None})
         listed = [line.split() for line in self.check("--list").splitlines()[1:]]
         self.assertEqual(list(self.outcomes()), [words[0] for words in listed])
         limits = [int(words[2]) for words in listed]
@@ -248,7 +250,7 @@ class WithStandIns(Folder):
         path = self.tools(ncu=FAKE_NCU, compute_sanitizer=FAKE_SANITIZER)
         self.add_wheel()
         output = self.check(PATH=path, FAKE="lab opencl gpu")
-        self.assertEqual(set(self.outcomes().values()), {True})
+        self.assertEqual({name for name, passed in self.outcomes().items() if not passed}, {"start"})
         self.assertEqual({path.name for path in self.results.iterdir()}, {
             "summary.json", "check.log", "memory.json", "transfer.json", "crossover.json",
             "variants.json", "profile.txt", "folders.tar"})
@@ -407,6 +409,54 @@ class WithStandIns(Folder):
         self.assertIn("tests/gpu/pack", self.check("devices", status=2))
         self.assertFalse(self.results.exists())
         self.assertFalse(self.commands.exists())
+
+
+class WithFakeDriver(StandIns):
+    """paraes itself, with the stand-in for CUDA's driver and a compiler of programs of a few bytes."""
+
+    def setUp(self):
+        super().setUp()
+        nvrtc = self.scratch / "nvrtc"
+        nvrtc.mkdir()
+        shutil.copy(f"{BUILD}/tests/gpu/libparaes_fake_nvrtc.so", nvrtc / "libnvrtc.so")
+        (nvrtc / "libnvrtc.so.says").write_text("version 1 2\ntargets 90\n")
+        shutil.copy(f"{BUILD}/cli/paraes", self.packed / "paraes")
+        subprocess.run([self.packed / "paraes", "devices", "--compile", "--arch", "sm_90", "--kernel",
+                        "bitslice", "-o", self.packed / "programs"], check=True, capture_output=True,
+                       env={"PARAES_NVRTC": str(nvrtc / "libnvrtc.so")})
+        self.driver = {"LD_LIBRARY_PATH": f"{BUILD}/tests/gpu/fake", "PARAES_FAKE_CUDA": "kernels:1,devices:3"}
+
+    def test_start_says_where_the_time_goes(self):
+        self.assertIn("is missing", self.check("start", "--device", "cuda:1", **self.driver))
+        self.assertEqual(self.outcomes(), {"start": None})
+        shutil.copy(f"{BUILD}/tests/gpu/libparaes_driver_times.so", self.packed)
+        output = self.check("start", "--device", "cuda:1", **self.driver)
+        self.assertEqual(self.outcomes(), {"start": True})
+        self.assertRegex(output, r"a context alone: .*cuInit \d.*cuDevicePrimaryCtxRetain \d")
+        self.assertRegex(output, r"1 MiB on cpu: \d.*\n1 MiB on cuda:1: \d")
+        self.assertRegex(output, r"(?m)^  from +\d+\.\d ms: +\d+\.\d ms in \d+ x cuMemAlloc_v2$")
+        rounds = [name for name in self.folders() if name[6:7].isdigit()]
+        self.assertEqual(len(rounds), 3)
+        with tarfile.open(self.results / "folders.tar") as folders:
+            for name in rounds:
+                times = json.load(folders.extractfile(name))
+                calls = {call["name"]: call for call in times["calls"]}
+                # One device of three, one program, and all streams.
+                self.assertEqual(calls["cuDevicePrimaryCtxRetain"]["calls"], 1)
+                self.assertEqual(calls["cuModuleLoadData"]["calls"], 1)
+                self.assertEqual(calls["cuStreamCreate"]["calls"], 12)
+                self.assertEqual(list(calls)[:2], ["dlopen", "cuInit"])
+                for call in calls.values():
+                    self.assertLessEqual(call["first_ns"], times["end_ns"])
+                    self.assertGreater(call["ns"], 0)
+
+    def test_start_fails_without_a_driver_or_its_times(self):
+        shutil.copy(f"{BUILD}/tests/gpu/libparaes_driver_times.so", self.packed)
+        output = self.check("start", status=1, **{**self.driver, "PARAES_FAKE_CUDA": "devices:0"})
+        self.assertIn("cuInit failed: 100", output)
+        self.assertIn("not all rounds have times", output)
+        (self.packed / "libparaes_driver_times.so").write_text("no library")
+        self.assertIn("not all rounds have times", self.check("start", status=1, **self.driver))
 
 
 class Packed(Folder):
