@@ -47,7 +47,8 @@ std::vector<Job> all_jobs() {
 
 TEST(Memory, OwnKernelIsVerifiedOnEveryJob) {
   for (const Job& job : all_jobs()) {
-    if (job.message != 0 && job.key_bits == 192) {
+    // Messages of segments have no 192-bit keys.
+    if (job.message != 0 && job.keys != Keys::once && job.key_bits == 192) {
       EXPECT_THROW(static_cast<void>(make_ours(job, "ttable")), Skip) << name_of(job);
     } else {
       EXPECT_TRUE(verifies(job, make_ours(job, "ttable"))) << name_of(job);
