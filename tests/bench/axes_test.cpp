@@ -180,7 +180,8 @@ TEST(Plan, MessagesAreRowsBesideTheWhole) {
                         .rivals = "none"});
   };
   EXPECT_EQ(rows("gcm", "2001", "64,whole,1000", "all"),
-            (Rows{"gcm 1 ", "gcm 32 one", "gcm 32 each", "gcm 3 one", "gcm 3 each"}));
+            (Rows{"gcm 1 ", "gcm 32 one", "gcm 32 each", "gcm 32 once", "gcm 3 one", "gcm 3 each",
+                  "gcm 3 once"}));
   // Modes by default have no reasons, and named ones do.
   EXPECT_EQ(rows("", "2001", "64"), Rows{"gcm 32 one"});
   EXPECT_EQ(rows("ctr,gcm", "2001", "64"),

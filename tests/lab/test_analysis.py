@@ -43,7 +43,12 @@ def test_throughput_by_size_has_a_figure_for_each_size_of_messages_and_number_of
         *[
             row(ns=ns * n, mode="gcm", bytes=n, messages=n // message, keys=keys)
             for n in sizes
-            for ns, message, keys in ((2.0, 1024, "one"), (3.0, 1024, "each"), (4.0, 4096, "each"))
+            for ns, message, keys in (
+                (2.0, 1024, "one"),
+                (3.0, 1024, "each"),
+                (4.0, 4096, "each"),
+                (5.0, 4096, "once"),
+            )
         ],
     )
     figures = throughput_figures(rep.valid)
@@ -52,6 +57,7 @@ def test_throughput_by_size_has_a_figure_for_each_size_of_messages_and_number_of
         ", messages of 1 KiB, one key",
         ", messages of 1 KiB, a key each",
         ", messages of 4 KiB, a key each",
+        ", messages of 4 KiB, keys used once",
     ]
     for figure in figures:
         (series,) = figure.series

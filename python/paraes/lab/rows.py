@@ -69,7 +69,9 @@ class Axes:
     ranks: int
     bytes: int
     messages: int
-    keys: str | None  # "one" for all of many messages or "each" its own; None: a single message
+    # "one" for all of many messages, "each" its own, "once": each its own, expanded in the call;
+    # None: a single message
+    keys: str | None
     scope: str
     format: str | None
     in_place: bool

@@ -51,7 +51,8 @@ def job_text(row: Row, size: bool = True) -> str:
         words.append("in place")
     if row.message_bytes is not None:
         words.append(f"messages of {size_text(row.message_bytes)}")
-        words.append("a key each" if row.keys == "each" else "one key")
+        of_keys = {"each": "a key each", "once": "keys used once"}
+        words.append(of_keys.get(row.keys or "", "one key"))
     if size:
         words.append(size_text(row.bytes))
     return ", ".join(words)
