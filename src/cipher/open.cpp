@@ -129,7 +129,7 @@ std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key, const Execution& exe
                                                  Pairs pairs) {
   check_aes_key(key);
   Location at = find_location(execution, pairs);
-  const std::shared_ptr<const GcmCipher> cpu =
+  std::shared_ptr<const GcmCipher> cpu =
       make_cpu_gcm(at.kernel, key, at.executor, std::move(at.fallback));
   if (!at.pool) return cpu;
   std::shared_ptr<const GcmKey> own = expand<GcmKey>(at.kernel, key, 1);
