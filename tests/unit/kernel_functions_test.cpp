@@ -46,6 +46,30 @@ GcmMessage message_of(Bytes nonce, Bytes aad, Bytes in, std::uint8_t* out, std::
           out,          in.size(),    tag,        expected_tag.data(), expected_tag.size()};
 }
 
+// Seals and opens a message by seal(message) and open(message), out of place and in place.
+template <class Seal, class Open>
+void check_whole_message(Bytes key, Bytes nonce, Bytes aad, Bytes plain, const Seal& seal,
+                         const Open& open) {
+  const std::size_t bytes = plain.size();
+  const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, plain);
+  for (const bool in_place : {false, true}) {
+    PlacedBuffer source(bytes, bytes % 61);
+    PlacedBuffer target(bytes, bytes % 17);
+    std::uint8_t* const out = in_place ? source.data() : target.data();
+    std::array<std::uint8_t, 16> tag{};
+    const GcmMessage message =
+        message_of(nonce, aad, {source.data(), bytes}, out, tag.data(), expected.tag);
+    source.fill(plain);
+    seal(message);
+    ASSERT_EQ(difference({out, bytes}, expected.text), "");
+    ASSERT_EQ(tag, expected.tag);
+    source.fill(expected.text);
+    ASSERT_TRUE(open(message));
+    ASSERT_EQ(difference({out, bytes}, plain), "");
+    ASSERT_TRUE(source.margins_intact() && target.margins_intact()) << "wrote outside the output";
+  }
+}
+
 class KernelFunctions : public support::KernelTest {
  protected:
   void SetUp() override {
@@ -83,26 +107,11 @@ class WholeMessageGcm : public KernelFunctions {
     std::copy(h.begin(), h.end(), hash_.h);
   }
 
-  // Seals and opens a message of `bytes` bytes, out of place and in place.
   void check(Bytes nonce, Bytes aad, std::size_t bytes) {
-    const Bytes plain = Bytes(in_).first(bytes);
-    const support::Sealed expected = support::evp_gcm_encrypt(key_, nonce, aad, plain);
-    for (const bool in_place : {false, true}) {
-      PlacedBuffer source(bytes, bytes % 61);
-      PlacedBuffer target(bytes, bytes % 17);
-      std::uint8_t* const out = in_place ? source.data() : target.data();
-      std::array<std::uint8_t, 16> tag{};
-      const GcmMessage message =
-          message_of(nonce, aad, {source.data(), bytes}, out, tag.data(), expected.tag);
-      source.fill(plain);
-      kernel().gcm_seal(schedule_, hash_, message);
-      ASSERT_EQ(difference({out, bytes}, expected.text), "");
-      ASSERT_EQ(tag, expected.tag);
-      source.fill(expected.text);
-      ASSERT_TRUE(kernel().gcm_open(schedule_, hash_, message));
-      ASSERT_EQ(difference({out, bytes}, plain), "");
-      ASSERT_TRUE(source.margins_intact() && target.margins_intact()) << "wrote outside the output";
-    }
+    check_whole_message(
+        key_, nonce, aad, Bytes(in_).first(bytes),
+        [&](const GcmMessage& message) { kernel().gcm_seal(schedule_, hash_, message); },
+        [&](const GcmMessage& message) { return kernel().gcm_open(schedule_, hash_, message); });
   }
 
   GhashKey hash_;
@@ -502,30 +511,18 @@ class ShortKeyGcm : public support::KernelTest {
     kernel().gcm_expand(&to, &bytes, static_cast<unsigned>(key.size()), 1, all_powers);
   }
 
-  // Seals and opens the first bytes of text_, out of place and in place.
+  // A message of the first bytes of text_.
   void check(const Buffer& key, Bytes aad, std::size_t bytes) {
     ShortGcmKey expanded;
     expand(expanded, key);
-    const Buffer nonce = pattern(12, 4);
-    const Bytes plain = Bytes(text_).first(bytes);
-    const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, plain);
-    for (const bool in_place : {false, true}) {
-      PlacedBuffer source(bytes, bytes % 61);
-      PlacedBuffer target(bytes, bytes % 17);
-      std::uint8_t* const out = in_place ? source.data() : target.data();
-      std::array<std::uint8_t, 16> tag{};
-      const GcmMessage message =
-          message_of(nonce, aad, {source.data(), bytes}, out, tag.data(), expected.tag);
-      source.fill(plain);
+    const auto seal = [&](const GcmMessage& message) {
       EXPECT_FALSE(
           support::leaves_upper_halves_in_use([&] { kernel().gcm_seal_short(expanded, message); }));
-      ASSERT_EQ(difference({out, bytes}, expected.text), "");
-      ASSERT_EQ(tag, expected.tag);
-      source.fill(expected.text);
-      ASSERT_TRUE(kernel().gcm_open_short(expanded, message));
-      ASSERT_EQ(difference({out, bytes}, plain), "");
-      ASSERT_TRUE(source.margins_intact() && target.margins_intact()) << "wrote outside the output";
-    }
+    };
+    const auto open = [&](const GcmMessage& message) {
+      return kernel().gcm_open_short(expanded, message);
+    };
+    check_whole_message(key, pattern(12, 4), aad, Bytes(text_).first(bytes), seal, open);
   }
 
   const Buffer text_ = pattern(70000);
