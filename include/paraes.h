@@ -484,7 +484,8 @@ typedef struct paraes_source {
   { sizeof(paraes_source), NULL, 0, NULL, 0 }
 
 /* The plaintext of a message at any offset. Only the segments that are read are authenticated, and
- * the last one, so that the size can be trusted. */
+ * the last one, so that the size can be trusted. For a caller that reads in order, other threads
+ * open segments ahead. */
 typedef struct paraes_reader paraes_reader;
 /* A file that can be read at any offset, which a pipe cannot: see paraes_decryptor. */
 PARAES_CHECKED int paraes_reader_open(paraes_reader** reader, const char* file,
