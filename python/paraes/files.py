@@ -205,8 +205,9 @@ def open(file: Path | BinaryIO, mode: str = "rb",
     """Open an encrypted file as a binary file object of its plaintext.
 
     file: a path or a binary file object, which is used from where it stands and not closed. Its
-    read, readinto and write must block until there is data or room. write may return how many bytes
-    it took; of objects that are no io.RawIOBase, None and anything else mean all.
+    read, readinto and write must block until there is data or room: a raw file that does not is a
+    FileError (EAGAIN). write may return how many bytes it took; of objects that are no
+    io.RawIOBase, None and anything else mean all.
 
     - "rb" returns a DecryptedReader. Only authenticated bytes are read. It can seek if `file` can,
       and then the header and the end have been authenticated when this function returns, so that a

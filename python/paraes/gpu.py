@@ -604,6 +604,13 @@ class Segments:
 
     A file's segments can be copied to the GPU as they are: the sealed text of segment i begins at
     sealed_offset(i) in the file.
+
+        message = Segments.open(file.read(4096), key=key)
+        file.seek(message.sealed_offset(0))
+        sealed = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8).cuda()
+        size = message.plain_size(message.sealed_offset(0) + sealed.numel())
+        plain = torch.empty(size, dtype=torch.uint8, device="cuda")
+        message.open_segments(0, sealed, plain).verify()
     """
 
     def __init__(self, native: _native.GpuSegments) -> None:
