@@ -37,7 +37,7 @@ struct Axes {
   std::vector<std::string> formats;
   std::vector<std::string> key_expansions;
   std::vector<unsigned> group_threads;  // of GPU kernels; 0 is the kernel's own number
-  // Of GPUs: what --gpu-tuning says, and its meaning; an empty text is paraes's own choice.
+  // The text of --gpu-tuning and its meaning; an empty text is paraes's own choice.
   struct Tuning {
     std::string text;
     GpuTuning meaning;

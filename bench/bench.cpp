@@ -158,7 +158,7 @@ int run(AxisTexts texts, Options options, const NumberParsers& parsers, const Me
   Axes axes = parse_axes(texts, parsers);
   if (options.openssl_speed) {
     check_openssl_speed(axes, options);
-    // As there: over the input, and a message is one data unit.
+    // openssl speed works over the input, and a message is one data unit.
     if (texts.in_place.empty()) axes.in_place = {true};
     if (texts.unit.empty()) axes.unit = 0;
   }

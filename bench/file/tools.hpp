@@ -21,7 +21,7 @@ struct FileRowJob {
   std::size_t unit = 4096;  // bytes of an XTS data unit (raw)
 };
 
-// What a program is to do with a file.
+// A program's work on a file.
 struct FileTask {
   Direction direction;
   const Workspace& workspace;

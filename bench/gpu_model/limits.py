@@ -114,7 +114,7 @@ def parts_of(program, mode, chip, shift):
     # A tile for each warp of a group, and then two more.
     step = max(16 * threads * each, UNIT)
     if mode in GCM_MODES:
-        # As many segments as a group hashes at once, or twice as many.
+        # A group hashes this many segments at once, or half as many.
         step = max(step, SEGMENT * device.hash_threads // HASH_LANES)
     less, more = (run_mode(device, mode, step * times) for times in (1, 3))
     blocks = 2 * step // 16

@@ -14,7 +14,7 @@ from operands import WORD, Unknown, read, read_predicate
 
 WARP = 32
 INSTRUCTION_BYTES = 16
-# Of sm_90 and later: what the system keeps at the beginning of shared memory.
+# sm_90 and later: the system keeps this much at the beginning of shared memory.
 SYSTEM_SHARED_BYTES = 0x400
 LOCAL_BYTES = 1 << 14
 MOST_STEPS = 50_000_000

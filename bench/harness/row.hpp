@@ -12,7 +12,7 @@
 
 namespace paraes::bench {
 
-// Those of BlockMode, and GCM.
+// The modes of BlockMode, and GCM.
 enum class Mode : std::uint8_t { ecb, cbc, ctr, xts, gcm };
 inline constexpr Mode all_modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
 

@@ -24,7 +24,7 @@ using system::huge_page;
 
 Buffer::Buffer(std::size_t bytes) {
   map(bytes);
-  // Only advice: the report's context has the system's setting.
+  // This is only advice: the report's context has the system's setting.
   if (bytes >= huge_page) {
     system::request_huge_pages(mapping_.get(), mapping_.get_deleter().bytes);
   }

@@ -61,7 +61,7 @@ class Arena {
 
   Arena(std::uint64_t bytes, int threads, Memory memory = Memory::own)
       : bytes_(bytes), threads_(threads), memory_(memory) {}
-  // With buffers that allocate() returns.
+  // Uses buffers that allocate() returns.
   Arena(std::uint64_t bytes, std::function<Buffer()> allocate)
       : bytes_(bytes), threads_(1), memory_(Memory::own), allocate_(std::move(allocate)) {}
 

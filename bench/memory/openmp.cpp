@@ -42,7 +42,7 @@ const OpenMpFunctions& open_module() {
     throw Skip("a setuid process does not open OpenMP's module");
   const std::string path = find_module();
   try {
-    // What is missing then is OpenMP's library, which the error of the loader names.
+    // If this fails, OpenMP's library is missing, which the error of the loader names.
     const bool trusted = check_path(path).reason.empty();
     const DynamicLibrary module(std::array{path.c_str()},
                                 trusted ? "install that library (the package libgomp1)" : "");

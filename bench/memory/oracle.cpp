@@ -81,7 +81,7 @@ class GcmOracle {
     return true;
   }
 
-  // Of the last message.
+  // Both tags are of the last message.
   [[nodiscard]] bool is_tag(const std::uint8_t* tag) const {
     return std::equal(tag_.begin(), tag_.end(), tag);
   }

@@ -20,9 +20,9 @@ void write_tags_of_pattern(const Job& job, std::uint8_t* in);
 // encryption, every tag beside it. Ignores Job::offset.
 [[nodiscard]] bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag);
 
-// As is_answer(), for a GCM job in segments, each a message with segment_nonce(). `tags` has 16
-// bytes for each segment: the tags that encryption made, or that decryption computed from the
-// ciphertext.
+// Does the same as is_answer() for a GCM job in segments, each a message with segment_nonce().
+// `tags` has 16 bytes for each segment: the tags that encryption made, or that decryption computed
+// from the ciphertext.
 [[nodiscard]] bool is_answer_in_segments(const Job& job, const std::uint8_t* out,
                                          const std::uint8_t* tags);
 

@@ -1,4 +1,4 @@
-// What a run reports: as JSON for programs, and as text for people.
+// The report of a run, as JSON for programs and as text for people.
 #pragma once
 
 #include <cstdint>

@@ -261,7 +261,8 @@ class TextGrid {
   std::vector<std::vector<std::string>> rows_{1};  // the titles first
 };
 
-// What all rows share, as the text above the table, and the columns of the other axes.
+// Returns the text above the table, which has the axes that all rows share, and the columns of the
+// other axes.
 std::pair<std::string, std::vector<Column>> split_columns(const std::vector<const Result*>& rows) {
   std::vector<Column> shown;
   std::string caption;

@@ -20,7 +20,7 @@ namespace paraes::bench {
 
 class LibraryFile;
 
-// What a call does with the text, as rival_device_traffic() says.
+// The answers of rival_device_traffic(): how a call uses the text.
 inline constexpr std::string_view reads_and_writes = "reads and writes";
 inline constexpr std::string_view generates_only = "generates only";
 
@@ -52,7 +52,7 @@ class DeviceRivalCase : public Case {
 
   void set_up() override;
   void call() override;
-  // As in DeviceMemoryCase.
+  // DeviceMemoryCase does the same.
   void lead_in() override { call_untimed(); }
   [[nodiscard]] bool verify() override;
   [[nodiscard]] bool is_kernel_alone() const override { return true; }
@@ -73,7 +73,7 @@ class DeviceRivalCase : public Case {
   std::shared_ptr<const DeviceRival> rival_;
   std::shared_ptr<DeviceMemoryArena> arena_;
   std::vector<std::uint8_t> nonces_;  // GCM: of the segments
-  // What the library may keep until it closes.
+  // The library may keep pointers to these until it closes.
   std::string runtime_;
   rival_device given_{};
   std::array<std::uint8_t, 16> counter_{};

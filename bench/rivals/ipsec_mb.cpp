@@ -68,7 +68,7 @@ const char* arch_name(IMB_ARCH arch) {
 Manager make_manager(IMB_ARCH& arch) {
   Manager manager(functions().alloc(0));
   if (!manager) throw Skip("ipsec-mb: not enough memory for a manager");
-  // As its init_mb_mgr_auto(), but with PARAES_CPU_MASK for both sides.
+  // Chooses as its init_mb_mgr_auto() does, but PARAES_CPU_MASK limits both sides.
   const CpuFeatureSet features = usable_cpu_features();
   if (features.has(CpuFeature::avx512bw)) {
     arch = IMB_ARCH_AVX512;

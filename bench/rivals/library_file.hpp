@@ -27,7 +27,7 @@ class LibraryFile {
   // Throws InvalidArgument, which names the flag and the file.
   [[noreturn]] void refuse(const std::string& reason) const;
 
-  // Without symbolic links.
+  // The path has no symbolic links.
   [[nodiscard]] const std::string& path() const { return real_path_; }
 
  private:

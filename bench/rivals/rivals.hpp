@@ -26,7 +26,7 @@ struct MemoryRival {
   std::shared_ptr<const DeviceRival> on_gpus = nullptr;  // its functions there, if it has any
 };
 
-// Those that are built in, then those that add_libcrypto() and add_own() added.
+// The built-in rivals, then those that add_libcrypto() and add_own() added.
 [[nodiscard]] std::span<const MemoryRival> memory_rivals();
 
 // The name of a rival that is another libcrypto file starts with this; its version follows, and

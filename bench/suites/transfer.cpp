@@ -32,7 +32,7 @@ class TransferPlanner {
   }
 
  private:
-  // Of a copy or a job.
+  // The row of a copy or a job.
   [[nodiscard]] Row transfer_row(const Job& job) const {
     Row row = row_of(job);
     row.scope = "transfer";

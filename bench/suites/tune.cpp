@@ -40,7 +40,7 @@ constexpr unsigned passes = 3;
 constexpr double part_per_row = 1.0 / 400;
 constexpr double part_per_start = 1.0 / 40;
 
-// With what a GPU may be faster than with paraes's own choice.
+// Tunings that may make a GPU faster than paraes's own choice.
 constexpr GpuTuning tunings[] = {
     {.streams = 6},
     {.streams = 24},
@@ -288,7 +288,7 @@ class Tuning {
     };
     std::vector<Name> list = names_;
     std::erase_if(list, [&](const Name& name) {
-      // Not in the first pass, so that no compilation takes the time of what has none.
+      // The first pass has no tunings: compiling them would take time from rows that need none.
       return !name.gpu_tuning.empty() && (pass_ == 0 || bytes < options_.least_tuned_bytes);
     });
     double sum = 0;
@@ -342,7 +342,7 @@ class Tuning {
     for (const Skipped& skipped : outcome.skipped) {
       const Name name = name_of(skipped.row);
       std::erase(names_, name);
-      // What a GPU cannot have is no choice.
+      // A tuning that a GPU cannot have is no choice.
       if (name.gpu_tuning.empty()) leave_out(name, bytes, skipped.reason);
     }
   }

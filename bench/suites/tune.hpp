@@ -16,7 +16,7 @@ struct TuneOptions {
   std::vector<std::string> devices;  // "cpu", "cuda:0"
   std::vector<std::uint64_t> sizes = {std::uint64_t{64} << 10, std::uint64_t{1} << 20,
                                       std::uint64_t{16} << 20, std::uint64_t{256} << 20};
-  // Of messages with which other tunings of GPUs are measured: smaller ones take one launch anyway.
+  // The smallest messages that measure other tunings of GPUs: smaller ones take one launch anyway.
   std::uint64_t least_tuned_bytes = std::uint64_t{16} << 20;
 };
 
@@ -49,7 +49,7 @@ struct Start {
   Measured seconds;
 };
 
-// What was not measured: a kernel at a size, or at all (0 bytes).
+// A kernel that was not measured at a size, or at all (0 bytes).
 struct Unmeasured {
   TunedKernel name;
   std::uint64_t bytes = 0;

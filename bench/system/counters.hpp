@@ -42,7 +42,7 @@ class Counters {
   [[nodiscard]] std::optional<Counts> stop() const;
 
  private:
-  // Of one descriptor: the count, and for how long it was to count and did count.
+  // The reading of one descriptor: the count, how long it was enabled, and how long it counted.
   struct Reading {
     std::uint64_t count = 0;
     std::uint64_t enabled_ns = 0;
