@@ -103,7 +103,8 @@ class RanksFileCase : public bench::Case {
   [[nodiscard]] Bytes key() const {
     return Bytes(bench::material().key).first(static_cast<std::size_t>(*row().key_bits / 8));
   }
-  // As in the command, but the temporary has a name even if rank 0 is alone: the rows do the same.
+  // The command's options, but the temporary has a name even if rank 0 is alone, so that all rows
+  // do the same.
   static FileSink::Options sink_options() {
     FileSink::Options options;
     options.overwrite = true;

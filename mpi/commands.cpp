@@ -41,7 +41,7 @@ std::string with_rank(const std::string& text, const std::string& rank,
 void throw_reply(const Reply& reply, const std::string& rank,
                  const std::vector<std::string>& files) {
   const std::string text = with_rank(reply.text, rank, files);
-  // Without WrongKey: rank 0 alone opens headers.
+  // WrongKey cannot occur: rank 0 alone opens headers.
   if (is_a(reply.error, ErrorKind::invalid_argument)) throw InvalidArgument(text);
   if (is_a(reply.error, ErrorKind::unavailable)) throw Unavailable(text);
   if (is_a(reply.error, ErrorKind::device_error)) throw DeviceError(text);
