@@ -3,12 +3,12 @@
 cmake_minimum_required(VERSION 3.22)
 find_program(GZIP gzip REQUIRED)
 
-# Without the name and the time that gzip writes by default.
+# Leaves out the name and the time that gzip writes by default.
 function(compress file)
   execute_process(COMMAND ${GZIP} -9nf ${file} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# As dpkg-buildpackage takes it: SOURCE_DATE_EPOCH, or now.
+# dpkg-buildpackage takes the same date: SOURCE_DATE_EPOCH, or now.
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 
 # Manual pages and completions of commands that are in another package, or in none.
@@ -34,7 +34,7 @@ while(CPACK_PARAES_PACKAGES)
   foreach(page IN LISTS pages)
     compress(${page})
   endforeach()
-  # Where Debian's zsh looks for the completions of packages.
+  # Debian's zsh looks for the completions of packages in vendor-completions.
   if(EXISTS ${root}/zsh/site-functions)
     file(RENAME ${root}/zsh/site-functions ${root}/zsh/vendor-completions)
   endif()

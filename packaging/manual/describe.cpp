@@ -36,7 +36,7 @@ Json flag(const CLI::Option& option) {
            option.get_items_expected_min() == 0 && option.get_items_expected_max() > 0}};
 }
 
-// What an executable without a verb, and a verb, have: groups in the order of --help.
+// The flags of an executable without a verb, or of a verb: groups in the order of --help.
 Json owner(const CLI::App& app) {
   Json groups = Json::array();
   for (const std::string& name : app.get_groups()) {
