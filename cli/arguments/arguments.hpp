@@ -19,7 +19,7 @@ inline constexpr const char* version_verb = "version";
 // Only help and errors need the others.
 class NamedFlags {
  public:
-  // Those that argv[1] and what follows it may name. Refers to `argv`.
+  // The flags that argv[1] and the words behind it may name. Refers to `argv`.
   NamedFlags(int argc, const char* const* argv);
 
   [[nodiscard]] static NamedFlags all() { return {}; }

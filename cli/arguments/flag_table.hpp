@@ -132,7 +132,7 @@ constexpr Flag<Options> row(const char* names, const char* group, Value<Target> 
 template <class T, class Options>
 typename NumberInside<T>::type type_in(T Options::*);
 
-// As --help shows it; empty for a switch, which is given nothing.
+// The type that --help shows; empty for a switch, which takes no value.
 template <class Target>
 std::string shown_type(const Value<Target>& value) {
   if (value.type != nullptr) return value.type;

@@ -17,7 +17,7 @@ namespace paraes::cli {
 // fit.
 void add_crypt_flags(CLI::App& app, CryptOptions& options, const NamedFlags& named);
 
-// What decides about a run which of its flags have an effect.
+// The facts about a run that decide which of its flags have an effect.
 struct FlagFacts {
   Format format = Format::paraes;
   BlockMode mode = BlockMode::ctr;        // of raw and openssl

@@ -1,4 +1,4 @@
-// What the flags of encrypt, decrypt, verify, rekey and info were given.
+// The values of the flags of encrypt, decrypt, verify, rekey and info.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class Verb { encrypt, decrypt, verify, rekey, info };
 
 [[nodiscard]] const char* verb_name(Verb verb);
 
-// What a run takes over as it was given, or its default: a part of the plan, too.
+// Values that a run uses as they were given, or their defaults. The plan has them as well.
 struct Settings {
   Verb verb = Verb::encrypt;
   bool recursive = false;
@@ -53,7 +53,7 @@ struct Settings {
   std::optional<std::uint64_t> length;
   bool salvage = false;
 
-  // Those of Tink with a raw key, but for the sizes of keys.
+  // Tink's parameters with a raw key, except the sizes of keys.
   [[nodiscard]] TinkParameters tink_parameters() const {
     TinkParameters parameters;
     if (segment_bytes) parameters.segment_bytes = *segment_bytes;

@@ -22,7 +22,7 @@ enum class KeyRole {
 // The kind of secret that opens a message, or will open it.
 enum class SecretKind { key, passphrase, recipients };
 
-// What they were given.
+// The values of the flags that name secrets.
 struct SecretSources {
   KeyRole role = KeyRole::open;
   std::set<std::string_view> flags_given;  // by their names in the table

@@ -1,4 +1,4 @@
-// What the files of one run share: where they are, and which are protected.
+// The facts that the files of one run share: where they are, and which are protected.
 #pragma once
 
 #include "cli/files/place.hpp"

@@ -304,7 +304,7 @@ class Finder {
     found_.outputs->add_folder(path, status, attributes_of(open, folder.name()));
   }
 
-  // Those of a folder, if the run needs them; none of one that cannot be read.
+  // Returns the attributes of a folder if the run needs them; none if it cannot be read.
   template <class Open>
   [[nodiscard]] std::vector<FileAttribute> attributes_of(const Open& open,
                                                          const std::string& shown) const {

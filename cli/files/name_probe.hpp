@@ -12,7 +12,7 @@
 
 namespace paraes::cli {
 
-// What is left of a path without the differences that some file system may ignore. Paths with equal
+// Returns the path without the differences that some file system may ignore. Paths with equal
 // outlines need a probe; paths with different ones are different files.
 [[nodiscard]] std::string outline_of(std::string_view path);
 [[nodiscard]] std::uint64_t hash_of_outline(std::string_view path);
@@ -27,7 +27,7 @@ class NameProbe {
   // their bytes. A folder in which nothing can be made folds no names: no output gets there either.
   [[nodiscard]] std::vector<std::size_t> find_repeated(const std::vector<std::string>& paths);
 
-  // The same for two paths. Looks at their text first.
+  // Whether two paths name one file. Compares their text first.
   [[nodiscard]] bool are_one(const std::string& one, const std::string& other);
 
  private:

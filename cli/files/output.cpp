@@ -40,7 +40,7 @@ Destination to_descriptor(const FileContext& run, const FileJob& job, const Inpu
   const std::string name = output_name(path);
   struct stat status = {};
   if (fstat(number, &status) != 0) throw io_error(name, "open", errno);
-  // Of a terminal or a socket, the two directions are apart.
+  // A terminal or a socket has two separate directions.
   const bool one_way =
       S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISFIFO(status.st_mode);
   if (one_way && are_same(status, input.status)) {
@@ -119,7 +119,7 @@ Place resolved(TreeRoots& roots, Place place) {
   return place;
 }
 
-// What has the name of an output already.
+// The file that already has the name of an output.
 struct Existing {
   struct stat link = {};
   struct stat status = {};  // of what a link leads to, if it is followed
@@ -203,7 +203,7 @@ Destination of_rekey(FileContext& run, const FileJob& job, std::optional<std::st
   return destination;
 }
 
-// Of an output with a name, whatever has it already.
+// The destination of an output with a name, which a file may already have.
 Destination by_name(FileContext& run, const FileJob& job, std::optional<std::string>& shown) {
   const std::optional<std::string>& path = run.plan.output.path;
   const Direction direction = run.plan.direction();
@@ -219,7 +219,7 @@ Destination by_name(FileContext& run, const FileJob& job, std::optional<std::str
   return destination;
 }
 
-// Of an output that is a descriptor of ours; nullopt if it is a file.
+// The destination of an output that is a descriptor of ours; nullopt if it is a file.
 std::optional<Destination> by_descriptor(const FileContext& run, const FileJob& job,
                                          const Input& input, std::optional<std::string>& shown) {
   const Output& chosen = run.plan.output;

@@ -86,7 +86,7 @@ class OutputNames {
   std::map<std::string, std::uint32_t> folder_numbers_;
   std::deque<std::uint32_t> folders_;
   CompactSet<std::uint32_t, ~std::uint32_t{0}, Same, Same> names_;
-  // The same for outlines of names.
+  // These do for outlines what the members above do for names.
   std::map<std::string, std::uint32_t> outline_numbers_;
   std::deque<std::uint32_t> folder_outlines_;
   CompactSet<std::uint32_t, ~std::uint32_t{0}, Same, Same> outlines_;

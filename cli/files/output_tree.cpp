@@ -153,7 +153,7 @@ OutputTree::Finished OutputTree::finish(mode_t most, bool attributes) {
         if (lost.empty()) continue;
         finished.lost.emplace_back(root_->open("")->name_of(path), std::move(lost));
       } else if (wanted.mode && path.size() > below_.size()) {
-        // Of another user, perhaps: then its time stays that of the new files in it.
+        // The folder may belong to another user: it then keeps the time of the new files in it.
         static_cast<void>(
             set_time(root_->open_file(path, O_RDONLY | O_DIRECTORY), wanted.modified));
       }

@@ -70,7 +70,7 @@ class OutputTree {
   [[nodiscard]] const std::shared_ptr<const TreeRoot>& root() const noexcept { return root_; }
 
  private:
-  // What a folder takes over from those that it mirrors.
+  // The metadata that a folder takes from those that it mirrors.
   struct Wanted {
     FileId mirrored;  // the last of them
     std::optional<mode_t> mode;

@@ -74,7 +74,7 @@ std::optional<std::string> ProtectedFiles::secret_in(const Folder& folder, const
   if (file.get() >= 0) return known_.find_in(file.get());
   const bool is_hidden = errno == EACCES || errno == EPERM;
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  // As of a key that only root reads, through sudo.
+  // It could be a key that only root can read, through sudo.
   if (is_hidden && known_.may_be_in(size, KnownSecrets::Part::all) && size <= max_key_file_bytes) {
     throw InvalidArgument(fmt::format(
         "{}: it cannot be read, and has a size that a secret of this run could have: it "

@@ -49,12 +49,12 @@ class ProtectedFiles {
                           const std::string& input, const std::string& found_as = {}) const;
   // Whether the run may remove or replace files, so that their contents count.
   [[nodiscard]] bool changes_files() const noexcept { return replaces_ || removes_; }
-  // The same two for what the file at a place holds, once the secrets have been read. They open a
-  // file only if its size is that of a secret; one that cannot be read is left to whoever needs it.
+  // These two check the contents of the file at a place, once the secrets have been read. They open
+  // a file only if it has the size of a secret, and leave one that they cannot read to its user.
   void check_input_contents(const Place& place, const std::string& found_as = {}) const;
   void check_target_contents(const Place& place, const std::string& input,
                              const std::string& found_as = {}) const;
-  // The same for standard output, or another descriptor that is written where it is.
+  // Checks standard output, or another descriptor that is written in place, in the same way.
   void check_output_contents(int descriptor, const std::string& shown,
                              const std::string& input) const;
   // The flag of the secret that a file holds; nullopt if it holds none, or is not there.

@@ -197,7 +197,7 @@ StandardInput plan_standard_input(const CryptOptions& options,
       throw InvalidArgument(fmt::format(
           "{} needs standard input, but the data comes from there; use a file", readers[0]));
     }
-    // Of a pipe, data and secret would each get a part.
+    // If both read one pipe, data and secret would each get a part.
     for (const SecretSources* sources : {&options.keys, &options.new_keys}) {
       const std::string reader = secret_reader(*sources, is_pipe());
       if (reader.empty()) continue;

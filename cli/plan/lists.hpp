@@ -7,7 +7,7 @@
 
 namespace paraes::cli {
 
-// What ends an entry of a list.
+// The character that ends an entry of a list.
 enum class EntryEnd : char { newline = '\n', nul = '\0' };
 
 // The entries of the file `path`, in order, without empty ones; "-" is standard input. Throws

@@ -20,7 +20,7 @@
 
 namespace paraes::cli {
 
-// What a run prints, and where.
+// How and where a run reports.
 struct Reporting {
   std::string input;                  // the first one, for the report of a run that is refused
   std::optional<std::string> format;  // if it was named
@@ -35,7 +35,7 @@ struct Reporting {
 struct Plan : Settings {
   Reporting reporting;
 
-  // What is read, and where the outputs go.
+  // The inputs, and the place of the outputs.
   std::vector<std::string> inputs;
   std::size_t first_listed = 0;  // the first of them that is from the list of --files-from
   std::vector<SecretSources::File> lists;  // of inputs and patterns

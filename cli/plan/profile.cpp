@@ -34,7 +34,7 @@ using bench::Measured;
 
 constexpr int schema = 2;
 constexpr std::uint64_t most_file_bytes = 1 << 20;
-// Of a message that was measured. Up to here a double tells any two sizes apart.
+// The largest size of a measured message. Up to here, a double tells any two sizes apart.
 constexpr std::uint64_t most_counted_bytes = std::uint64_t{1} << 53;
 
 std::string now() {
@@ -164,7 +164,7 @@ Measured measured_in(const Json& object, const std::string& name) {
   return measured;
 }
 
-// As measured_in() reads it.
+// Writes what measured_in() reads.
 void put_measured(nlohmann::ordered_json& object, const std::string& name,
                   const Measured& measured) {
   object[name] = measured.median;

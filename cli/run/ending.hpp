@@ -1,4 +1,4 @@
-// What is left to do once all files of a run have been processed.
+// The work that is left once all files of a run have been processed.
 #pragma once
 
 #include <deque>

@@ -57,7 +57,7 @@ class FileProcessor {
   const Plan& plan_;
   Results& results_;
   const FileProgress progress_of_file_ = [this](std::uint64_t more) { advance(more); };
-  // Of a file that rekey replaces by one name after the other.
+  // The names of a file that rekey replaces one after the other.
   struct Names {
     std::string shown;      // the first of them
     std::uint64_t all = 0;  // before the run

@@ -112,7 +112,7 @@ void transfer_stream(OpenFile& file) {
                     stream->cipher());
 }
 
-// What stands behind a message on a device looks like damage.
+// Bytes behind a message on a device look like damage.
 void explain_device(OpenFile& file, const Error& error) {
   const bool is_device = S_ISBLK(file.input().status.st_mode);
   if (!is_device || !is_a(error_kind(error), ErrorKind::integrity_error)) return;

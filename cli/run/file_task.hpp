@@ -1,5 +1,5 @@
-// What is done with one open file, of any size. Both functions report the outcome; they throw
-// Error, and the outcome then holds what was known until then.
+// The work on one open file of any size. Both functions report the outcome; they throw Error, and
+// the outcome then holds what was known until then.
 #pragma once
 
 #include "cli/run/open_file.hpp"

@@ -93,7 +93,7 @@ void rekey_file(OpenFile& file, bool is_repeated) {
     throw InvalidArgument(
         fmt::format("{}: it is not a regular file, and rekey replaces files", shown));
   }
-  // Of two runs, the second would begin with what the first is about to replace.
+  // A second run would begin with the data that the first is about to replace.
   if (!source->lock()) {
     throw IoError(
         fmt::format("{}: it is locked: another process works on it; try again when that has ended",

@@ -1,4 +1,4 @@
-// What is reported of a run and of each file; also what --json prints.
+// The reports of a run and of each file, which --json prints.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ struct RunSummary {
 
 [[nodiscard]] std::string to_json(const RunSummary& summary);
 
-// What became of one file of a run.
+// The outcome of one file of a run.
 struct FileOutcome {
   RunReport report;
   std::uint64_t processed = 0;        // how many bytes the progress of the run counts

@@ -31,7 +31,8 @@ class AgeKeys {
     SecretBytes key;
     std::vector<std::uint8_t> age_file;
   };
-  // That of the messages that this run makes. Throws as encrypt_with_age does: the same each time.
+  // The run key of the messages that this run makes. Throws as encrypt_with_age does: the same each
+  // time.
   [[nodiscard]] const RunKey& of_new_messages();
 
   // The one in the age file of this header. Throws as AgeIdentities does. If age fails once, it is

@@ -39,7 +39,7 @@ SecretBytes read_key_file(const std::string& path, std::string_view name, std::s
   return contents;
 }
 
-// What the flags of keys name, but for --key-hex: at most `most` bytes.
+// Reads the key that a flag other than --key-hex names: at most `most` bytes.
 KeyFile read_contents(const SecretSources& sources, std::size_t most,
                       const SecretReading& reading) {
   KeyFile file;
@@ -53,7 +53,7 @@ KeyFile read_contents(const SecretSources& sources, std::size_t most,
   return file;
 }
 
-// Those of this process above standard error.
+// The open descriptors of this process above standard error.
 std::vector<int> open_descriptors() {
   std::vector<int> found;
   const auto add = [&](std::string_view name) {

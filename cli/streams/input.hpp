@@ -31,7 +31,7 @@ struct Input {
 // before; IoError for a file that cannot be opened.
 [[nodiscard]] Input open_input(const std::string& path, std::string_view name);
 
-// The same for a secret. Where `path` means a descriptor, a regular file is read from its
+// Opens a secret in the same way. Where `path` means a descriptor, a regular file is read from its
 // beginning, however often, so that one descriptor serves several runs.
 [[nodiscard]] Input open_secret(const std::string& path, std::string_view name);
 

@@ -183,7 +183,7 @@ struct Part {
   const char* separator = "  ";
 };
 
-// As many of the parts as fit.
+// Returns a line of as many parts as fit.
 std::string fitting(std::vector<Part> parts, std::size_t columns) {
   for (;;) {
     std::string line;

@@ -31,7 +31,7 @@
 namespace paraes::cli {
 namespace {
 
-// Of a safetensors file.
+// A tensor of a safetensors file.
 struct Tensor {
   std::string name;
   std::string dtype;
@@ -48,7 +48,7 @@ struct Info {
   std::optional<std::uint64_t> sealed_bytes;  // unknown for a pipe
   std::optional<SegmentLayout::Extent> extent;
   bool is_device = false;  // which may be larger than the message
-  // Of a message with recipients.
+  // The rest is for a message with recipients.
   std::vector<AgeStanza> stanzas;
   std::size_t age_file_bytes = 0;
   std::optional<bool> opens;  // whether the secret opens it, if one was given

@@ -14,8 +14,8 @@
 
 namespace paraes::cli {
 
-// What another executable does in its own way: the verbs of paraes-mpi are those of paraes, and
-// this library must not know MPI.
+// Another executable replaces these parts of a verb: paraes-mpi has the verbs of paraes, and this
+// library must not know MPI.
 template <class Run>
 struct Overrides {
   std::function<void(CLI::App& verb)> add_options;  // empty: no more flags

@@ -52,7 +52,7 @@ inline constexpr std::array<Word<Sparse>, 2> sparse_choices = {
 inline constexpr std::array<Word<KeyEncoding>, 2> key_encoding_choices = {
     {{"raw", KeyEncoding::raw}, {"hex", KeyEncoding::hex}}};
 
-// The same by the type of the value.
+// Returns these words by the type of the value.
 constexpr const auto& choices_of(Format) { return format_choices; }
 constexpr const auto& choices_of(BlockMode) { return mode_choices; }
 constexpr const auto& choices_of(SaltedKdf) { return salted_kdf_choices; }
