@@ -166,7 +166,7 @@ class Turns {
   }
 
   // Whether a call of a thread that does not exist here was going on when this process was forked.
-  // What it was changing can neither be used nor destroyed.
+  // The object that it was changing can neither be used nor destroyed.
   [[nodiscard]] bool was_interrupted() noexcept {
     if (!process_.is_this()) {
       const std::thread::id thread = thread_.load();
@@ -253,7 +253,7 @@ void after_fork_in_child() noexcept;
 // if it is no int.
 [[nodiscard]] std::int64_t whole_number(nb::handle value, const std::string& name);
 
-// The same, but throws InvalidArgument unless it is from `least` to `most`.
+// Throws InvalidArgument as well unless the number is from `least` to `most`.
 [[nodiscard]] std::int64_t whole_number(nb::handle value, const std::string& name,
                                         std::int64_t least, std::int64_t most);
 template <class T>

@@ -1,4 +1,4 @@
-// What calls on arrays in device memory share.
+// The code that calls on arrays in device memory share.
 #pragma once
 
 #include <cstdint>

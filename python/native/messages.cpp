@@ -147,7 +147,7 @@ class StreamReader {
  private:
   static constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-  // As many bytes as are authenticated, at least one unless the message ends.
+  // Reads as many bytes as are authenticated, at least one unless the message ends.
   std::size_t read(MutableBytes out) {
     if (!source_) throw InvalidArgument("I/O operation on closed file");
     if (damaged_) throw IntegrityError("the message failed to authenticate before");

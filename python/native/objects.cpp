@@ -1,5 +1,5 @@
-// What paraes.fsspec, paraes.objects and paraes.zarr need: one secret for many messages, and
-// segments of messages whose bytes somebody else fetches and stores.
+// The native part of paraes.fsspec, paraes.objects and paraes.zarr: one secret for many messages,
+// and segments of messages whose bytes somebody else fetches and stores.
 
 #include <nanobind/stl/unique_ptr.h>
 
@@ -172,9 +172,9 @@ class Segments {
     open_segments(message_, segment, ends, in.bytes(), out.writable(), threads_);
   }
 
-  // The same with the segments from `first` to before `after`, whose `bytes` bytes a file has at
-  // `offset`: read a few at a time, while they are in the cache of the core that has read them.
-  // False if the file ends before.
+  // These two process the segments from `first` to before `after`, whose `bytes` bytes a file has
+  // at `offset`. They read a few at a time, so that these are still in the cache of the core that
+  // has read them. False if the file ends before.
   [[nodiscard]] bool seal_file(nb::handle file, AnyInt offset, AnyInt bytes, nb::tuple segments,
                                bool ends, AnyBuffer sealed) const {
     return crypt_file(Direction::encrypt, file, offset, bytes, segments, ends, sealed);

@@ -85,8 +85,8 @@ TinkHash hash_of(const std::string& name) {
   throw InvalidArgument("tink_hash: it is 'sha1', 'sha256' or 'sha512', not '" + name + "'");
 }
 
-// What the secret has besides itself. rekey: its files have one format, and what follows belongs to
-// both sides or the new one.
+// Takes the options that accompany a secret. rekey's files have one format, and the options below
+// belong to both sides or to the new one.
 SecretOptions take_secret_options(const nb::dict& options, Role role) {
   SecretOptions taken;
   taken.prefix = role == Role::rekey_to ? "to_" : "";
@@ -156,7 +156,7 @@ bool is_path(nb::handle object) {
 
 std::string path_of(nb::handle object) {
   PyObject* encoded = nullptr;
-  // Also refuses names with a null byte.
+  // This also refuses names with a null byte.
   if (PyUnicode_FSConverter(object.ptr(), &encoded) == 0) nb::raise_python_error();
   const nb::object owner = nb::steal(encoded);
   return PyBytes_AsString(encoded);

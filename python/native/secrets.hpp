@@ -59,7 +59,7 @@ struct Call {
   std::shared_ptr<const MessageSecret> secret;
 };
 
-// What the functions of the same names do, after they have taken their secret. The writer keeps it.
+// The functions of the same names call these with their secret, which the writer keeps.
 [[nodiscard]] nb::bytes seal_with(const MessageSecret& secret, const Execution& where,
                                   Bytes context, nb::handle object);
 [[nodiscard]] nb::bytes unseal_with(const MessageSecret& secret, const Execution& where,

@@ -48,7 +48,7 @@ std::size_t FileObject::read(MutableBytes buffer) {
     std::size_t n = 0;
     if (reads_into) {
       const nb::object view = memory_.lend(rest.size());
-      // As long as this exists, nobody can make the memory smaller.
+      // While this exists, nobody can make the memory smaller.
       const Buffer held(memory_.owner(), "the memory of readinto()");
       const nb::object read = file_.attr("readinto")(view);
       if (read.is_none()) {

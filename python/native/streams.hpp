@@ -21,7 +21,7 @@ class LentMemory {
  public:
   // A writable memoryview of `bytes` bytes of memory that nobody else has a view of.
   [[nodiscard]] nb::object lend(std::size_t bytes);
-  // What the view is of.
+  // The object whose memory the view shows.
   [[nodiscard]] const nb::object& owner() const noexcept { return memory_; }
 
  private:

@@ -103,7 +103,7 @@ class MessagesBelow:
                    options: dict[str, Any]) -> list[Any]:
         fetched = list(self._fs.cat_ranges(paths, starts, ends, on_error="return", **options))
         for at, data in enumerate(fetched):
-            # As of the "dir" of older versions of fsspec over a file system without coroutines.
+            # Older versions of fsspec fail so in "dir" over a file system without coroutines.
             if isinstance(data, AttributeError | NotImplementedError):
                 try:
                     fetched[at] = self._fs.cat_file(paths[at], starts[at], ends[at], **options)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EncryptedFile", "ParaesFileSystem"]
 
-# What a file system is made with. Secrets that are not in a file are kept in locked memory only.
+# The arguments of a file system. Secrets that are not in a file are kept in locked memory only.
 _IN_MEMORY = ("key", "passphrase")
 _OPENS = ("key", "key_file", "passphrase", "identity")
 _SEALS = ("key", "key_file", "passphrase", "recipients", "recipients_file")

@@ -505,7 +505,7 @@ class CTR(_Cipher):
         work: GpuWork = self._into(True, nonce, data, None, out, None, stream)
         return work
 
-    # The same, because the key stream is added.
+    # Decryption is the same, because the key stream is added.
     decrypt = encrypt
     decrypt_into = encrypt_into
 

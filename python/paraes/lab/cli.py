@@ -204,7 +204,7 @@ def _measure_papers(arguments: argparse.Namespace, began: float) -> int:
             paces=paces,
             end=end,
         )
-    # Of a measurement that has only begun there is nothing to report.
+    # A measurement that has only begun has nothing to report.
     begun = whole["results"] or not done.left.processes
     wrong = _report_reproduction(whole, papers, arguments) if begun else 0
     unfinished = _unfinished(done, arguments.limit, prepared)

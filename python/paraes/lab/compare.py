@@ -49,8 +49,8 @@ from paraes.lab.verdicts import (
 )
 
 WRONG = "WRONG"
-# What two processes of one program may differ by without a reason. In bench/results, processes with
-# enough samples differ by up to 15 % in rows of one thread; those of several stay undecided.
+# Two processes of one program may differ by this much without a reason. In bench/results, processes
+# with enough samples differ by up to 15 % in rows of one thread; rows of several stay undecided.
 PROCESS_SPREAD = 0.25
 MEASURE = "paraes-lab measure a=PROGRAM b=PROGRAM -o DIR -- AXES"
 

@@ -17,7 +17,7 @@ from paraes.lab import bench
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.rows import is_cpu_device
 
-# What the times of a GPU depend on. Not its memory: PoCL reports what is free just now.
+# The times of a GPU depend on these. Its memory is left out: PoCL reports what is free just now.
 GPU_FACTS = ("name", "driver", "compiler", "target")
 
 

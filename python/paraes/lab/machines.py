@@ -16,7 +16,7 @@ from typing import Any
 from paraes.lab.units import plural
 
 GIB = 1 << 30
-# Those that rows of every scope depend on; other versions in the context are of whole programs.
+# Rows of every scope depend on these; other versions in the context are of whole programs.
 LIBRARIES = ("paraes", "openssl", "ipsec-mb", "gcrypt")
 
 

@@ -253,7 +253,7 @@ def _make(
     named = _named(command, machine)
     if complaint:
         warn(f"{rest.title(machine.gpu, [run.size for run in _rests(batch)])}: {complaint}")
-    # What was measured is kept as a whole, however the call ends.
+    # The measurements are kept as a whole, however the call ends.
     with interruption_waits():
         for step, run in zip(batch, _rests(batch), strict=True):
             _keep(step, run, report, {"call": call, "command": named}, machine, complaint)

@@ -441,8 +441,8 @@ class _Run:
         """What an earlier run was doing."""
         facts = state.facts
         message = self._keys.secret.segments(facts.header)
-        # Also the key of a format whose header does not show it, and a state that somebody else
-        # has written.
+        # The proof also covers the key of a format whose header does not show it, and finds a state
+        # that somebody else has written.
         if not hmac.compare_digest(message.proof(facts.text()), state.proof):
             raise WrongKey(f"{state.path}: the run began with another key or context, or somebody "
                            "changed the state")

@@ -299,7 +299,7 @@ class Dask(Engine):
         self._has_it: dict[int, bool] = {}
         self._futures: dict[Any, tuple[str, int, Any]] = {}
         self._key: SentKey | None = None
-        # What Dask calls the tasks has no place for secrets, and neither have their arguments.
+        # Names and arguments of Dask's tasks must not contain secrets.
         self.why_no_key = self._why_no_key()
 
     def _why_no_key(self) -> str | None:

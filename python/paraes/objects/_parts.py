@@ -9,7 +9,7 @@ from paraes.exceptions import InvalidArgument
 if TYPE_CHECKING:
     from paraes import _native
 
-# What S3 and its likes allow: this many parts, of which all but the last have at least 5 MiB.
+# S3 and similar stores allow this many parts, of which all but the last have at least 5 MiB.
 MOST_PARTS = 10_000
 LEAST_BYTES = 5 << 20
 MOST_BYTES = 5 << 30

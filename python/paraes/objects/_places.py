@@ -465,7 +465,7 @@ class LocalTarget(Target):
         # A symbolic link stays, and what it leads to is replaced.
         super().__init__(fs, os.path.realpath(path), overwrite)
         self._partial = ""
-        # Those of the target, unless it has its own.
+        # The mode and time that the target gets, unless it has its own.
         self.mode: int | None = None
         self.modified: int | None = None
 
@@ -504,7 +504,7 @@ class LocalTarget(Target):
         self._partial = name
 
     def stored(self) -> dict[int, tuple[str, int]] | None:
-        # What was written may not have reached the disk, so none of it is taken for there.
+        # Written parts may not have reached the disk, so none of them counts as stored.
         return {} if os.path.isfile(self._partial) else None
 
     def put(self, number: int, offset: int, data: Any) -> str:

@@ -232,7 +232,7 @@ class State:
 
     @classmethod
     def _parse(cls, path: str, file: int, text: bytes) -> tuple[State, int]:
-        # What follows the last end of a line was never acknowledged: nothing of it has left.
+        # Text behind the last end of a line was never acknowledged, so nothing of it has left.
         whole = text[:text.rfind(b"\n") + 1]
         try:
             lines = [json.loads(line) for line in whole.splitlines()]
@@ -295,7 +295,7 @@ class State:
             known = self.claims.setdefault(part, mark)
         if known != mark:
             return False
-        # Also for a mark that is known: another thread may not have it on the disk yet.
+        # A known mark is written as well: another thread may not have it on the disk yet.
         self._write({"part": part, "mark": base64.b64encode(mark).decode()})
         return True
 

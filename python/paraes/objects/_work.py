@@ -237,7 +237,7 @@ def open_part(job: Job, number: int, keeps: bool) -> tuple[Part, Any]:
     """Read and authenticate a part, and return its plaintext."""
     message, parts = job.made()
     part = parts[number]
-    # What is only verified goes to memory that is used again.
+    # A part that is only verified goes to memory that is used again.
     again = job.target is None or job.target.reuses_buffers
     out: Any = buffer("part", part.plain_bytes) if again and not keeps else bytearray(
         part.plain_bytes)

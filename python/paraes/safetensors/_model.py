@@ -22,7 +22,7 @@ SUFFIX = ".paes"
 INDEX = ".index.json"
 # Tensors begin at multiples of this in memory, whatever their place in the file is.
 ALIGNMENT = 64
-# What is read at once. In between, Python handles signals.
+# Reads have at most this size. In between, Python handles signals.
 _PIECE_BYTES = 1 << 30
 
 

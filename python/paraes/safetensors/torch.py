@@ -227,7 +227,7 @@ def _check_memory(tensor: torch.Tensor, size: int, name: str) -> None:
 
 def _bytes_of(tensor: torch.Tensor) -> _model.MakeBytes:
     def make() -> memoryview:
-        # What is a conjugate or a negative only when it is read, has the bytes of the other.
+        # A tensor that is conjugated or negated only when it is read has the bytes of the original.
         whole = tensor.detach().resolve_conj().resolve_neg().cpu()
         found = memoryview(_bytes(whole)).cast("B")
         _keep_alive(found.obj, whole)

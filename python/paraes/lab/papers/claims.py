@@ -171,7 +171,7 @@ def most_of(verdicts: Sequence[str], cases: int) -> str:
     return DIFFERS if verdicts.count(DIFFERS) >= half else UNDECIDED
 
 
-# What a machine may lack to show a claim.
+# A machine may lack one of these to show a claim.
 GPU_LACKS, CPUS_LACK, CPUS_EXCEED = "a GPU", "CPUs", "fewer CPUs"
 DISK_LACKS = "files on a disk"
 # Below a table of findings that need them.

@@ -246,7 +246,7 @@ def _judge_mpi(findings: Findings, family: Family) -> None:
     note = workers_note(workers, "thread") + (f" and {plural(workers, 'rank')}" if workers else "")
     findings.add("openmp-like-mpi", by_size(SIZES[1:], over_mpi), note=note)
     findings.add("mpi-better-small", over_mpi(SMALL), note=note)
-    # As the paper computes it: ranks that scale linearly.
+    # The paper assumes ranks that scale linearly.
     cores: Cell = NOBODY
     if fair:
         cores = scaled(ratio(family.mpi(fair[-1], LARGE), family.gpu_phases(LARGE)), fair[-1])

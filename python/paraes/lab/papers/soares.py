@@ -42,7 +42,7 @@ THREADS = (1, 2, 4, 8, 16)
 SIZES = [256 << 10, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB]
 QUICK_SIZES = [64 << 10, 128 << 10, 256 << 10]
 AXES = {"device": "cpu", "kernel": "reference", "scope": "memory"}
-# What a point of a series over threads shows.
+# The quantities that a point of a series over threads shows.
 QUANTITIES: dict[str, Callable[[Point], Cell]] = {
     "speedup": speedup_cell,
     "efficiency": efficiency_cell,
