@@ -16,7 +16,7 @@ import chips
 import cubin
 import nvrtc
 
-# In place of HIP's headers.
+# This replaces HIP's headers.
 PRELUDE = """
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))

@@ -25,7 +25,7 @@ class DeviceMemoryArena {
   void acquire();  // unless that is done; throws Unavailable and DeviceError
 
   [[nodiscard]] const std::shared_ptr<gpu::DeviceContext>& context() const { return context_; }
-  // For work that is not paraes's.
+  // The queue for work that is not paraes's.
   [[nodiscard]] gpu::Queue& queue() { return *queue_; }
   // Waits for the work of a queue of the device, as a timed call does.
   void wait(gpu::Queue& queue) const;

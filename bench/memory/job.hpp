@@ -22,8 +22,8 @@ struct Job {
   std::uint64_t bytes = 0;
   int threads = 1;
   bool in_place = false;
-  // For a rank's share of a message: where these bytes begin in it. A multiple of 16 in ECB, CTR
-  // and CBC decryption, of `unit` in XTS, else 0.
+  // The place in the message where a rank's share begins. It is a multiple of 16 in ECB, CTR and
+  // CBC decryption, of `unit` in XTS, else 0.
   std::uint64_t offset = 0;
   // GCM: the job is many messages (see Messages), of this many bytes of text each; 0: it is one.
   std::uint64_t message = 0;

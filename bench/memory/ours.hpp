@@ -8,9 +8,9 @@
 
 namespace paraes::bench {
 
-// On the CPU. Throws Skip for GCM or CBC encryption of a share of a message (Job::offset).
+// Works on the CPU. Throws Skip for GCM or CBC encryption of a share of a message (Job::offset).
 [[nodiscard]] std::unique_ptr<Implementation> make_ours(const Job& job, const std::string& kernel);
-// On any device. Also throws what the constructor of the cipher throws.
+// Works on any device. Throws the errors of the cipher's constructor as well.
 [[nodiscard]] std::unique_ptr<Implementation> make_ours(const Job& job, const Execution& execution);
 
 }  // namespace paraes::bench

@@ -118,7 +118,7 @@ std::string ratio_text(double ratio) {
   return decimal_text(ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
 }
 
-// In percent of the median; 0 without samples.
+// Returns the spread in percent of the median; 0 without samples.
 double spread(const Result& result) {
   const Statistics& s = result.statistics;
   return s.median <= 0 ? 0 : 100 * 1.4826 * s.mad / s.median;
@@ -248,7 +248,7 @@ class TextGrid {
   }
 
  private:
-  // In bytes.
+  // Returns the widths of the columns in bytes.
   [[nodiscard]] std::vector<std::size_t> widths() const {
     std::vector<std::size_t> widths(left_.size());
     for (const auto& row : rows_) {
