@@ -193,7 +193,7 @@ class Scratch {
   std::vector<Made> made_;
 };
 
-// Without symbolic links in the folders, as far as they exist.
+// Resolves the symbolic links in the folders, as far as these exist.
 std::string absolute(const std::string& path) {
   const fs::path given(path);
   std::error_code error;

@@ -335,7 +335,7 @@ std::unique_ptr<Sink> open_sink(FileContext& run, const FileJob& job,
   // A file that stays encrypted, or becomes so, keeps its mode.
   const bool encrypts = run.plan.verb != Verb::decrypt;
   FileSink::Options options;
-  // With -f also what another run has put there by then: the last one wins.
+  // With -f, it also replaces a file that another run has put there by then: the last one wins.
   options.overwrite = destination.exists || run.plan.output.replaces_all;
   options.keep_owner = run.plan.verb == Verb::rekey;
   options.on_temporary = [&temporary](int at, const std::string& name) { temporary.set(at, name); };

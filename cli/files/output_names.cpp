@@ -7,7 +7,7 @@ namespace paraes::cli {
 
 void OutputNames::add_folder(std::string shown) {
   if (!shown.empty() && shown.back() != '/') shown += '/';
-  // With a name at its end, because "" and "./" are the same folder.
+  // A name at the end makes "" and "./" equal, which are the same folder.
   const std::string normal = std::filesystem::path(shown + "-").lexically_normal().string();
   const auto next = static_cast<std::uint32_t>(folder_numbers_.size());
   folders_.push_back(folder_numbers_.try_emplace(normal, next).first->second);

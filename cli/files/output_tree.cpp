@@ -117,7 +117,7 @@ void OutputTree::make_top() {
 
 std::vector<std::pair<std::string, std::string>> OutputTree::make() {
   std::vector<std::pair<std::string, std::string>> errors;
-  // In the order of their paths, so that parents come first.
+  // The map is in the order of the paths, so parents come first.
   for (const auto& [path, wanted] : wanted_) {
     if (path.size() <= below_.size()) continue;  // exists
     try {

@@ -14,7 +14,7 @@ struct SkipText {
   const char* many;
 };
 
-// In the order of Skip.
+// The order is that of Skip.
 constexpr std::array<SkipText, 7> skip_texts = {{
     {"not a *.paes file", "file that is not *.paes", "files that are not *.paes"},
     {"a symbolic link", "symbolic link", "symbolic links"},

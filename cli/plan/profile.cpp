@@ -136,7 +136,7 @@ std::string text_in(const Json& object, const char* name) {
   return text_of(member(object, name, "a text"), name);
 }
 
-// From 1 to `most`.
+// Returns a count from 1 to `most`.
 std::uint64_t count_in(const Json& object, const char* name, std::uint64_t most) {
   const std::string what = fmt::format("a whole number from 1 to {}", most);
   const auto count = whole_number(member(object, name, what), most);

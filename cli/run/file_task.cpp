@@ -39,7 +39,7 @@ std::string loss_text(const std::vector<BadRange>& ranges, std::uint64_t plain_b
   return fmt::format("not intact; {}{}{}", zeros, zeros.empty() || end.empty() ? "" : "; ", end);
 }
 
-// Not before the output is committed: until then, nothing may have been written.
+// Call this when the output is committed: until then, nothing may have been written.
 void report_bad(const OpenFile& file, const std::vector<BadRange>& bad) {
   RunReport& report = file.outcome().report;
   report.bad_ranges = bad;

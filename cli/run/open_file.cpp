@@ -303,7 +303,7 @@ void OpenFile::say_lost_attributes() const {
 void OpenFile::say_done() const {
   if (!run_.plan.reporting.verbose) return;
   const RunReport& report = outcome_.report;
-  // Without the time for the key, which includes scrypt and the prompt.
+  // The time for the key, which includes scrypt and the prompt, does not count.
   const double seconds =
       std::max(report.seconds - static_cast<double>(key_expansion_) * 1e-9, 1e-9);
   const double rate = static_cast<double>(report.bytes) / seconds;

@@ -54,11 +54,11 @@ class OpenFile {
   // Paths by which other processes open the input and the output.
   [[nodiscard]] Distributor::Names names() const;
 
-  // With this file's progress.
+  // The options report this file's progress.
   [[nodiscard]] TransferOptions transfer_options();
   void report_progress(std::uint64_t done);
   void report_times(std::uint64_t plain_bytes, const PhaseTimes& times, const Cipher& cipher);
-  // For data that no cipher has processed.
+  // Reports data that no cipher has processed.
   void report_copy(std::uint64_t plain_bytes, const PhaseTimes& times);
   void say_empty_last_segment() const;
 

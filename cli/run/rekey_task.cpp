@@ -11,7 +11,7 @@
 namespace paraes::cli {
 namespace {
 
-// To be reported once the file has been replaced.
+// The notes that are reported once the file has been replaced.
 struct Rekeyed {
   const char* what = "";
   std::vector<std::pair<std::once_flag*, const char*>> notes;

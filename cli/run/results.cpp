@@ -13,7 +13,7 @@
 namespace paraes::cli {
 namespace {
 
-// At most three of the names.
+// Returns a text with at most three of the names.
 std::string some_of(std::vector<std::string> names) {
   constexpr std::size_t most = 3;
   if (names.size() > most) {

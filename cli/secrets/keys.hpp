@@ -37,7 +37,7 @@ struct KeyFile {
   bool is_keyset = false;
   std::string name;  // for errors
 };
-// For a key that is not --key-hex.
+// Reads a key that is not --key-hex.
 [[nodiscard]] KeyFile read_key_or_keyset(const SecretSources& sources,
                                          const SecretReading& reading);
 

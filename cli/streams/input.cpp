@@ -96,7 +96,7 @@ std::function<int(int flags)> opening(const std::string& path) {
 
 }  // namespace
 
-// From a duplicate: the source closes its descriptor, and no other file may get the number 0.
+// Reads a duplicate: the source closes its descriptor, and no other file may get the number 0.
 Input open_standard_input(std::string_view name, const InputOptions& options) {
   return make_input(duplicate_of(STDIN_FILENO, name), name, false, options);
 }

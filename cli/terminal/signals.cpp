@@ -50,8 +50,8 @@ void clean_up() noexcept {
   }
 }
 
-// Not for AddressSanitizer: before a call that does not return, it cleans up the stack of the
-// thread, and on a thread that it does not know yet it writes a warning to standard error.
+// AddressSanitizer must leave this out: before a call that does not return, it cleans up the stack
+// of the thread, and on a thread that it does not know yet it writes a warning to standard error.
 extern "C" [[gnu::no_sanitize_address]] void end_process(int number) {
   clean_up();
   write_in_handler("");

@@ -22,13 +22,13 @@
 namespace paraes::cli {
 namespace {
 
-// Without verbs.
+// Makes an application without verbs.
 std::unique_ptr<CLI::App> make_empty_app(const ExecutableInfo& executable) {
   auto app = std::make_unique<CLI::App>(executable.summary, executable.name);
   app->formatter(make_help_formatter());
   app->set_version_flag("-V,--version", version(), "Print the version.");
   app->set_help_flag("-h,--help", "Print this help.");
-  // At most one verb: after it, the name of a verb is a FILE.
+  // A command has at most one verb: after it, the name of a verb is a FILE.
   app->require_subcommand(0, 1);
   return app;
 }

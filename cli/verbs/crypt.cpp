@@ -125,7 +125,7 @@ struct Texts {
   const char* text;
   const char* examples;
 };
-// In the order of Verb.
+// The order is that of Verb.
 constexpr std::array<Texts, 4> all_texts = {{
     {"Encrypts files or a pipe.", encrypt_text, encrypt_examples},
     {"Decrypts files or a pipe.", decrypt_text, decrypt_examples},

@@ -56,7 +56,7 @@ fs::path find_lab(const fs::path& self) {
     const std::size_t end = rest.find(':');
     const std::string_view name = rest.substr(0, end);
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
-    // Not from the working folder or below it, where others may have put a paraes-lab.
+    // The working folder and those below it do not count: others may have put a paraes-lab there.
     if (!name.starts_with('/')) continue;
     if (fs::path found = fs::path(name) / lab_name; is_executable(found)) return found;
   }
