@@ -60,7 +60,7 @@ std::vector<std::string> list_of(nb::handle value, const std::string& name, bool
   return found;
 }
 
-// Such as "please touch the key". Without a configuration of logging, it is printed.
+// Logs a line such as "please touch the key". Unless logging is configured, Python prints it.
 void log_message(std::string_view line) {
   const nb::gil_scoped_acquire held;
   try {

@@ -170,7 +170,7 @@ def look_at(
     gpu, reason = _choose_gpu(devices, device)
     cores = len(os.sched_getaffinity(0))
     processor = _processor(listed)
-    # Not the host's name: a measurement may continue on another machine of the same kind.
+    # The host's name is left out: a measurement may continue on another machine of the same kind.
     digest = hashlib.sha256(program.read_bytes())
     for part in (processor, str(cores), folder or ""):
         digest.update(f"{part}\0".encode())

@@ -73,7 +73,7 @@ def median_interval(samples: Samples, confidence: float = CONFIDENCE) -> Interva
         raise ValueError("no samples")
     best, best_coverage, below = 1, 1 - 2 * 0.5**n, 0.0
     for k in range(1, n // 2 + 1):
-        # In logarithms, because 2**-n underflows for large n.
+        # Logarithms are used because 2**-n underflows for large n.
         term = math.lgamma(n + 1) - math.lgamma(k) - math.lgamma(n - k + 2) - n * math.log(2)
         below += math.exp(term)
         coverage = 1 - 2 * below

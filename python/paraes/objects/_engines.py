@@ -90,7 +90,7 @@ class _Futures(Engine):
         self._futures: dict[Future[Any], int] = {}
 
     def next(self) -> tuple[int, Any]:
-        # Not without a limit: a signal would wait for the end of a part.
+        # The wait has a limit, or a signal would wait for the end of a part.
         done: set[Future[Any]] = set()
         while not done:
             done = concurrent.futures.wait(self._futures, 0.5,

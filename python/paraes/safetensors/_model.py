@@ -175,7 +175,7 @@ class Model:
         if name not in self._places:
             raise HeaderError(f"{self.name}: there is no tensor {shown(name)}")
         file = self._places[name]
-        # Not each of a hundred shards keeps buffers.
+        # Only one of a hundred shards keeps buffers.
         if self._last is not file:
             if self._last is not None:
                 self._last.forget()

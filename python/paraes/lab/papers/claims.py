@@ -174,7 +174,7 @@ def most_of(verdicts: Sequence[str], cases: int) -> str:
 # A machine may lack one of these to show a claim.
 GPU_LACKS, CPUS_LACK, CPUS_EXCEED = "a GPU", "CPUs", "fewer CPUs"
 DISK_LACKS = "files on a disk"
-# Below a table of findings that need them.
+# This note is below a table of findings that need such files.
 DISK_NOTE = "files on a disk: the bench reads files that it has just written, which are in memory."
 
 

@@ -215,7 +215,7 @@ def _judge_speeds(findings: Findings, ci: Family, aim: Family) -> None:
         "tables-help-gpu-less": helps_less,
         "ci-gpu-openmp-8": lambda size: ratio(ci.openmp(size, threads=THREADS), ci.gpu(size)),
         "ci-gpu-mpi-32": lambda size: ratio(ci.mpi(32, size), ci.gpu(size)),
-        # On more than one machine.
+        # These need more than one machine.
         "aim-mpi-16-gpu": lambda size: ratio(aim.gpu(size), aim.mpi(16, size)),
         "aim-mpi-32-gpu": lambda size: ratio(aim.gpu(size), aim.mpi(32, size)),
     }
