@@ -70,9 +70,9 @@ struct GcmMessage {
 
 struct Kernel;
 
-// What short GCM messages need of a key, in 14 cache lines, of which a message of 16 bytes reads
-// four or five: a program with thousands of keys waits for those that are not in the caches. Filled
-// by gcm_expand.
+// The part of a key that short GCM messages need, in 14 cache lines. A message of 16 bytes reads
+// four or five of them: a program with thousands of keys waits for lines that are not in the
+// caches. Filled by gcm_expand.
 struct ShortGcmKey : NonCopyable {
   // For that many blocks, the lengths included, there is one reduction.
   static constexpr unsigned max_powers = 36;
@@ -81,7 +81,7 @@ struct ShortGcmKey : NonCopyable {
   unsigned key_bytes;
   const Kernel* kernel;
   std::uint8_t encrypt[max_rounds + 1][16];  // as KeySchedule::encrypt
-  // As GhashKey::powers: powers[max_powers - k] is for H^k, and the entries behind H^1 are zero.
+  // Like GhashKey::powers: powers[max_powers - k] is for H^k, and the entries behind H^1 are zero.
   // The last four powers share a cache line.
   std::uint8_t powers[max_powers + 3][16];
 
@@ -106,7 +106,7 @@ using ExpandOperation = void(KeySchedule& schedule, const std::uint8_t* key, uns
 // `blocks` blocks under one key.
 using BlocksOperation = void(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
                              std::size_t blocks);
-// The same with the chain of CBC or the counter of CTR.
+// A BlocksOperation with the chain of CBC or the counter of CTR.
 using ChainedOperation = void(const KeySchedule&, std::uint8_t chain[16], const std::uint8_t* in,
                               std::uint8_t* out, std::size_t blocks);
 using XtsOperation = void(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
@@ -138,9 +138,9 @@ struct Kernel {
   // value. It is public: kernels branch on it, and look up tables by its last byte.
   ChainedOperation* ctr;
 
-  // As the operations without this ending, with non-temporal stores; out is not in. Where out is
-  // not aligned to 16 bytes, the stores are ordinary ones. Those of GCM are ordinary ones, too, if
-  // the counter is secret or not 2 modulo 32. May be nullptr.
+  // Like the operations without this ending, with non-temporal stores; out is not in. Where out is
+  // not aligned to 16 bytes, the stores are ordinary ones. GCM uses ordinary ones as well if the
+  // counter is secret or not 2 modulo 32. May be nullptr.
   ChainedOperation* ctr_nontemporal = nullptr;
   BlocksOperation* ecb_encrypt_nontemporal = nullptr;
   BlocksOperation* ecb_decrypt_nontemporal = nullptr;
@@ -178,7 +178,7 @@ struct Kernel {
   void (*gcm_seal)(const KeySchedule&, const GhashKey&, const GcmMessage&) = nullptr;
   bool (*gcm_open)(const KeySchedule&, const GhashKey&, const GcmMessage&) = nullptr;
 
-  // The following five are there together, or all nullptr. With them, messages of up to
+  // A kernel has all of the following five, or all are nullptr. With them, messages of up to
   // max_short_bytes bytes are faster than with gcm_seal and gcm_open.
   std::size_t max_short_bytes = 0;
 
@@ -187,12 +187,12 @@ struct Kernel {
   void (*gcm_expand)(ShortGcmKey* keys, const std::uint8_t* const* bytes, unsigned key_bytes,
                      std::size_t count, unsigned powers) = nullptr;
 
-  // As gcm_seal and gcm_open, with a nonce of 96 bits. The key has powers for the blocks of the
+  // Like gcm_seal and gcm_open, with a nonce of 96 bits. The key has powers for the blocks of the
   // text and of the associated data, whichever are more, or ShortGcmKey::max_powers.
   void (*gcm_seal_short)(const ShortGcmKey&, const GcmMessage&) = nullptr;
   bool (*gcm_open_short)(const ShortGcmKey&, const GcmMessage&) = nullptr;
 
-  // The same for each of `count` messages, some of them interleaved. No `in` overlaps the `out` of
+  // Seal or open each of `count` messages, some of them interleaved. No `in` overlaps the `out` of
   // another message.
   void (*gcm_seal_many)(GcmJob* jobs, std::size_t count) = nullptr;
   void (*gcm_open_many)(GcmJob* jobs, std::size_t count) = nullptr;

@@ -1,4 +1,4 @@
-// Operations of a kernel that other kernels use, too.
+// Operations of a kernel that other kernels share.
 #pragma once
 
 #include "src/kernels/kernel.hpp"
@@ -16,9 +16,9 @@ ExpandOperation expand;
 ChainedOperation cbc_encrypt;
 }  // namespace armv8
 
-// Of the portable variant, for the others. The first two fill KeySchedule::encrypt and sliced,
-// in constant time; a variant that does more in its own `expand` calls the second one, so that no
-// kernel runs the functions of another.
+// Functions of the portable variant that the others use. The first two fill KeySchedule::encrypt
+// and sliced, in constant time; a variant that does more in its own `expand` calls the second one,
+// so that no kernel runs the functions of another.
 namespace bitslice {
 ExpandOperation expand;
 ExpandOperation expand_sliced;

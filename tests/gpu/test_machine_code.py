@@ -99,8 +99,8 @@ def test_cbc_and_ctr(program, generator, size):
     assert device.run("ctr", text, iv, groups=2) == openssl(key, modes.CTR(iv), text)
 
 
-# Of a range of a text, a segment, and what lies around the blocks that 32 lanes take at once, and
-# around those that 8 and 32 lanes take before they multiply for the second time.
+# The sizes of a range of a text and of a segment, sizes around the blocks that 32 lanes take at once,
+# and around those that 8 and 32 lanes take before they multiply for the second time.
 GCM_BYTES = (0, 1, 16, 100, 495, 496, 497, 512, 1136, 1137, 1152, 4097, 4592, 4608, 16384, 16400)
 
 

@@ -118,7 +118,7 @@ class Sources(SecretsCase):
         self.check_passphrase("--passphrase-command", "cat pass")
         with open(self.dir / "pass", "rb") as passphrase:
             self.check_passphrase("--passphrase-fd", "0", stdin=passphrase)
-        # Of usual cost.
+        # This one has the usual cost.
         self.check_passphrase("--passphrase-file", "pass", cost=())
 
     def test_passphrase_env(self):

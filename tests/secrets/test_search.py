@@ -71,7 +71,7 @@ class Search(unittest.TestCase):
             self.assertEqual(list(secrets().found_in(memory, 1000)),
                              [("planted", slice(begin, end), 1100)])
         self.assertEqual(list(secrets().found_in(SECRET[:7] + bytes(9) + SECRET[9:16])), [])
-        # Of a form that takes longer ones.
+        # This form takes longer texts.
         typed = Secrets()
         needles.add_text(typed, "typed", b"0123456789abcdef")
         self.assertEqual(list(typed.found_in(b"x0123456789a-")), [])

@@ -74,7 +74,7 @@ PARAES_ENTRY(ghash_join, PARAES_HASH_THREADS, 1) {
       }
       sum = block_of_gf128(gf128_multiply(gf128_of_block(sum), gf128_power(step, t)));
     }
-    // Also for messages of one range, because all threads must reach the barriers.
+    // Messages of one range do this as well, because all threads must reach the barriers.
     sum = sum_of_lanes(job->shared, t, PARAES_HASH_THREADS, sum);
     if (n > 1 && t == 0) store_block(hash_of_range(job, end->first), sum);
   }

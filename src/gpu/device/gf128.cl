@@ -43,8 +43,8 @@ PARAES_INLINE paraes_u64 carryless32(paraes_u32 a, paraes_u32 b) {
          (c3 & 0x8888888888888888);
 }
 
-// The same of 64-bit words, which Karatsuba's method has of the low words, the high words, and the
-// sums of both.
+// Joins the three products of Karatsuba's method on 64-bit words: of the low words, of the high
+// words, and of the sums of both.
 PARAES_INLINE gf128 carryless_joined(paraes_u64 low, paraes_u64 high, paraes_u64 middle) {
   middle ^= low ^ high;
   gf128 r;

@@ -386,7 +386,7 @@ PARAES_INLINE void hash_messages(const paraes_job* job, const int tensors) {
 PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) { hash_messages(job, 0); }
 
 #ifdef PARAES_HASH_TENSOR
-// The same for 16 or 32 lanes, by tensor cores.
+// Hashes by tensor cores, with 16 or 32 lanes.
 PARAES_ENTRY(ghash_tensor, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_OF_TENSORS) {
   hash_messages(job, 1);
 }

@@ -1,4 +1,4 @@
-// What GHASH reads: the blocks of a message, and the powers of a hash key.
+// The input of GHASH: the blocks of a message, and the powers of a hash key.
 
 // Hash keys store each power of H as four words, the most significant first.
 PARAES_INLINE void put_power(PARAES_GLOBAL paraes_u32* to, gf128 a) {

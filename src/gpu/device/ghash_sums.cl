@@ -96,7 +96,7 @@ PARAES_LARGE gf128 products_with_factors(PARAES_SHARED const paraes_u32* factors
                        carryless_joined(p[6], p[7], p[8]));
 }
 
-// As hash_of_lane() in ghash.cl, without the last multiplication. Horner's rule takes
+// Like hash_of_lane() in ghash.cl, without the last multiplication. Horner's rule takes
 // PARAES_HASH_TERMS blocks at a time: the sum so far and all blocks but the last are multiplied,
 // and that is added. Zeros in front fill the first time.
 PARAES_INLINE gf128 hash_by_sums(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,

@@ -127,7 +127,7 @@ PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, par
 // Loads `count` of the thread's blocks from block i on, or, if `skips_first`, those after it, and
 // zeros for the first.
 #if PARAES_ANY_ADDRESS && !defined(PARAES_STATE_SHARED)
-// As load_text(), but in three steps for all blocks: a branch between two loads would make the
+// Like load_text(), but in three steps for all blocks: a branch between two loads would make the
 // second wait for the first.
 PARAES_INLINE void fetch_chunk(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
                                paraes_u64 block, paraes_u32 lanes, paraes_u32 i, paraes_u32 left,
@@ -195,7 +195,7 @@ PARAES_INLINE paraes_block batch_block(const paraes_u32* s, int i) {
 #define PARAES_LANES(job, narrow) \
   ((narrow) ? (job)->tile_blocks / PARAES_BLOCKS_PER_THREAD : (paraes_u32)32)
 
-// What a thread sees of its tile.
+// The part of a tile that one thread processes.
 typedef struct {
   PARAES_GLOBAL const paraes_u8* in;
   PARAES_GLOBAL paraes_u8* out;
@@ -471,7 +471,7 @@ PARAES_ENTRY(gcm_masks, PARAES_GROUP_THREADS, 1) { do_singles(job, job->count, P
 PARAES_TILE_ENTRY(xts_unit_tweaks, PARAES_MODE_UNIT_TWEAKS)
 
 #ifdef PARAES_KEYS_SLICED
-// The same for units that are too few to fill planes on all processors.
+// Encrypts the tweaks of units that are too few to fill planes on all processors.
 PARAES_ENTRY(xts_few_unit_tweaks, PARAES_GROUP_THREADS, 1) {
   do_singles(job, units_of(job, job->messages->bytes), PARAES_MODE_UNIT_TWEAKS);
 }

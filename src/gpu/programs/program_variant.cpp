@@ -73,7 +73,7 @@ ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
     if (!fits(mode_shared_bytes(variant))) variant.tables = 1;
     if (options.tables != 0) variant.tables = options.tables;
   }
-  // Else the compiler takes a few more registers than let three groups run at once.
+  // Otherwise the compiler takes a few registers too many for three groups to run at once.
   variant.groups_per_unit = kernel.tables && cuda ? 3 : 0;
   if (options.groups_per_unit != 0) variant.groups_per_unit = options.groups_per_unit;
   // Not yet measured on the older chips that could do it.

@@ -34,7 +34,7 @@ struct ProgramVariant {
   bool any_address = false;
 };
 
-// What a caller may choose of a variant; 0 and no value leave it open.
+// Choices of the caller; 0 and no value leave them open.
 struct VariantOptions {
   unsigned group_threads = 0;    // in all launches of the entries but those of GHASH
   unsigned tables = 0;           // if the kernel has tables
@@ -61,7 +61,7 @@ void check_group_threads(unsigned threads);
 [[nodiscard]] ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
                                          const VariantOptions& options = {});
 
-// What launches may need that the usual program of a kernel does not have.
+// Needs of launches for which a kernel has programs besides the usual one.
 struct ProgramNeeds {
   bool many_keys = false;    // messages have different keys
   bool any_address = false;  // a text does not begin at a multiple of 16 bytes

@@ -35,7 +35,7 @@ struct Registers {
   unsigned d = 0;
 };
 
-// What CPUID reports for a leaf, if it has that.
+// Returns what CPUID reports for a leaf, if the processor has it.
 std::optional<Registers> cpuid(unsigned leaf) {
   Registers r;
   if (__get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d) == 0) return std::nullopt;

@@ -14,7 +14,7 @@ is met again. A predicate without a name is its own place until it is written.
 import sass
 import values
 
-# Of a bit that is known to be 0, in a register that collects predicates.
+# The condition of a bit that is known to be 0, in a register that collects predicates.
 NO = (None, False)
 # In the bits of a register, if all that are not listed are 0.
 ALL_ELSE = "else"
@@ -50,7 +50,7 @@ class Conditions:
     def __init__(self, other=None):
         # The conditions that predicates are, by register.
         self.names = dict(other.names) if other else {}
-        # Those in the bits of other registers and of stack slots.
+        # The conditions in the bits of other registers and of stack slots.
         self.bits = dict(other.bits) if other else {}
         # Comparisons whose operands have not changed, with the condition that each is.
         self.compared = dict(other.compared) if other else {}

@@ -16,12 +16,12 @@ LOADS = {"LDG", "LDL", "LDS", "LDC", "ULDC", "LDCU"}
 STORES = {"STG", "STL", "STS"}
 BRANCHES = {"BRA", "EXIT", "CALL", "RET"}
 # These have no results. BSSY, BSYNC and BREAK manage where the threads of a warp meet again.
-# What they compute counts as secret.
+# Their results count as secret.
 TENSOR = {"BMMA"}
 WITHOUT_RESULT = {"NOP", "BAR", "BSSY", "BSYNC", "BREAK", "BMOV", "WARPSYNC"} | STORES | BRANCHES
 # If their condition is secret, they reveal it.
 NOT_UNDER_A_SECRET = LOADS | STORES | {"BAR", "BREAK", "WARPSYNC"}
-# Of these nothing is known but what their results depend on.
+# Nothing is known of these instructions but what their results depend on.
 PLAIN = {
     "PRMT", "UPRMT", "IMNMX", "VIMNMX", "UIMNMX", "UVIMNMX", "VIADDMNMX", "I2F", "F2I", "UI2F",
     "UF2I", "MUFU", "HFMA2", "POPC", "UPOPC", "FLO", "UFLO", "BREV", "UBREV", "VOTE", "VOTEU",
@@ -34,8 +34,8 @@ OTHERS = {
 }
 KNOWN = OTHERS | PLAIN | TENSOR | LOADS | WITHOUT_RESULT
 
-# What a register holds under a condition of one thread says nothing of what these load, or compute
-# from registers of other threads.
+# These load, or compute from registers of other threads, so the value of a register under a
+# condition of one thread says nothing about their results.
 WITHOUT_CONDITIONS = LOADS | TENSOR | {"VOTE", "VOTEU", "R2UR"}
 # With ".64", on sm_120: pairs of registers.
 ON_PAIRS = {"IADD", "UIADD3", "MOV", "UMOV", "SEL"}
