@@ -112,7 +112,7 @@ class ManyMessages {
     try {
       crypt(first, count);
     } catch (const InvalidArgument&) {
-      // Which one it was, and the others.
+      // Finds out which one it was, and processes the others.
       for (std::size_t i = first; i < first + count; ++i) crypt_alone(i);
     }
   }

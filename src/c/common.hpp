@@ -1,4 +1,4 @@
-// What the functions of paraes.h share: codes instead of exceptions, and checks of arguments.
+// Shared by the functions of paraes.h: codes instead of exceptions, and checks of arguments.
 #pragma once
 
 #include <algorithm>
@@ -136,7 +136,7 @@ class Elements {
   std::size_t stride_;
 };
 
-// default_threads: what 0 stands for, in the meaning of Execution::threads.
+// default_threads: the value of Execution::threads for 0.
 [[nodiscard]] Execution execution_of(const paraes_execution* given, int default_threads);
 
 template <class Handle, class Make>

@@ -57,7 +57,7 @@ static_assert(is_code(PARAES_AMBIGUOUS_KEY, ErrorKind::ambiguous_key));
 static_assert(is_code(PARAES_CANCELLED, ErrorKind::cancelled));
 static_assert(last_error_kind == ErrorKind::cancelled, "a new kind needs a code in paraes.h");
 
-// What IoError and TargetExists know besides.
+// Keeps the details that only IoError and TargetExists have.
 void note_details(const std::exception& error) {
   if (const auto* io = dynamic_cast<const IoError*>(&error)) {
     last.number = io->code();

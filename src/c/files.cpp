@@ -45,7 +45,7 @@ void check(const char* verb, const std::string& name, int error) {
   if (error != 0) throw IoError(io_error(name, verb, error).what(), error);
 }
 
-// The caller's, in place of a file.
+// A source of the caller's, instead of a file.
 class CallbackSource final : public PositionalSource {
  public:
   explicit CallbackSource(const paraes_source& source) : source_(source) {

@@ -37,7 +37,7 @@ const char* name_of(Timing timing) noexcept {
   return "leaky";
 }
 
-// What a list owns.
+// An entry of a list, which owns its strings.
 struct KernelEntry {
   explicit KernelEntry(const KernelInfo& info)
       : name(info.name),

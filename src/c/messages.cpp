@@ -127,7 +127,7 @@ class HeaderSource final : public Source {
   Bytes rest_;
 };
 
-// What no buffer has: for more bytes than a message can have.
+// No buffer is this large: it stands for more bytes than a message can have.
 constexpr std::size_t no_capacity = SIZE_MAX;
 
 // The capacity for a caller: 0 if there is none.
@@ -207,7 +207,7 @@ struct paraes_decryptor {
       return static_cast<std::size_t>(secret->layout().header_bytes);
     }
     if (header.size() < paraes::Preface::bytes) return paraes::Preface::bytes;
-    // What is no such message is refused as it is.
+    // Other input needs no more bytes: it is refused as it is.
     if (!paraes::looks_like_paraes(header)) return header.size();
     const paraes::Preface preface =
         paraes::Preface::parse(paraes::Bytes(header).first(paraes::Preface::bytes));

@@ -76,7 +76,7 @@ class StagedSegments : public Interface {
  public:
   [[nodiscard]] virtual MutableBytes in() const noexcept = 0;
   [[nodiscard]] virtual MutableBytes out() const noexcept = 0;
-  // As GcmCipher::crypt. When it throws, nothing writes to out() any more.
+  // Like GcmCipher::crypt. When it throws, nothing writes to out() any more.
   virtual void crypt(Direction direction, const SegmentNonces& nonces,
                      std::span<SegmentCipher::Segment> segments) = 0;
 };
@@ -150,14 +150,14 @@ class GcmCipher : public HostCipher {
   return message;
 }
 
-// Throws for the two checks below, which are inline because short messages pass them, too.
+// Throws for the two checks below, which are inline because short messages pass them as well.
 [[noreturn, gnu::cold]] void refuse_gcm_sizes(std::uint64_t bytes);
 // Throws InvalidArgument if GCM cannot encrypt `bytes` bytes under one nonce (SP 800-38D section
 // 5.2.1.1): the counter would repeat, and with it the key stream.
 inline void check_gcm_text(std::uint64_t bytes) {
   if (bytes > gcm_max_text_bytes) refuse_gcm_sizes(bytes);
 }
-// As check_gcm_text(), and throws if there cannot be `aad_bytes` bytes of associated data.
+// Like check_gcm_text(), and throws if there cannot be `aad_bytes` bytes of associated data.
 inline void check_gcm_sizes(std::uint64_t aad_bytes, std::uint64_t bytes) {
   if (bytes > gcm_max_text_bytes || aad_bytes > gcm_max_aad_bytes) refuse_gcm_sizes(bytes);
 }
@@ -253,11 +253,11 @@ inline void crypt_one(const GcmCipher& cipher, Direction direction, const Segmen
 // Both seal or open segments that are not done, each with its own cipher, and set Segment::done of
 // each segment that is finished, even if they throw later.
 //
-// Those whose ciphers have keys on GPUs and which are short enough to share a launch. Skips all
-// others, also those for which the device lacks memory for many keys, and those that the CPU takes
-// over after a failure. Throws any other error of the devices.
+// Processes segments whose ciphers have keys on GPUs and which are short enough to share a launch.
+// Skips all others, and those for which the device lacks memory for many keys or whose launch
+// failed, if the CPU takes over from it. Throws any other error of the devices.
 void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments);
-// All. The CPU's kernels process several short ones at once.
+// Processes all segments. The CPU's kernels process several short ones at once.
 void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments);
 
 }  // namespace paraes::detail

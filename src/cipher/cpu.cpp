@@ -75,7 +75,7 @@ class CpuXts final : public OnCpu<XtsCipher> {
   std::unique_ptr<const XtsKey> key_;
 };
 
-// What a message costs besides its text, in bytes of text.
+// A message takes as long as this many bytes of text, besides its own.
 constexpr std::uint64_t message_cost_bytes = 256;
 
 // In locked memory, because the key for short messages is in the object: a pointer to it would be
@@ -180,7 +180,7 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
   }
 
  private:
-  // Longer associated data is faster with the tables, too.
+  // Longer associated data is faster with the tables as well.
   [[nodiscard]] bool is_short(const GcmMessage& message) const noexcept {
     return message.bytes < short_limit_ && message.nonce_bytes == 12 &&
            message.aad_bytes <= kernel_.max_short_bytes;
@@ -218,7 +218,7 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
     return made != nullptr ? *made : make_full();
   }
 
-  // Another thread may make it, too: the first one is kept.
+  // Several threads may make it at once: the first one is kept.
   [[nodiscard, gnu::cold, gnu::noinline]] const GcmKey& make_full() const {
     auto made = std::make_unique<const GcmKey>(kernel_, short_.encrypt[0], short_.key_bytes);
     const GcmKey* present = nullptr;

@@ -206,7 +206,7 @@ class Checks {
   }
 
   static void check_input(const MemoryRange& input, const std::vector<MemoryRange>& outputs) {
-    // Outputs do not overlap each other, so they are sorted by their ends, too.
+    // Outputs do not overlap each other, so they are sorted by their ends as well.
     auto output =
         std::partition_point(outputs.begin(), outputs.end(), [&](const MemoryRange& other) {
           return other.memory != input.memory ? other.memory < input.memory

@@ -54,7 +54,7 @@ class DeviceVerdict::Pending : NonCopyable {
     return std::all_of(parts_.begin(), parts_.end(),
                        [](const auto& part) { return part.mark->passed(); });
   }
-  // 16 bytes a message: 1 or 0 in the first four, little-endian, once it is ready.
+  // 16 bytes per message: 1 or 0 in the first four, little-endian, once it is ready.
   [[nodiscard]] bool intact(std::size_t index) const {
     const auto& [part, at] = places_[index];
     const auto bytes = parts_[part].memory->host();

@@ -141,7 +141,7 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
   const bool seals = direction == Direction::encrypt;
   const auto in_of = [&](std::size_t i) { return segment_of(i).in; };
   const auto out_of = [&](std::size_t i) { return segment_of(i).out; };
-  // What lies between inputs is copied, too; the tag of a slot. Between outputs nothing may change.
+  // Copies include the bytes between inputs, which are tags. Bytes between outputs must not change.
   direct.in = direct.in && are_one_stretch(count, in_of, segment_tag_bytes);
   direct.out = direct.out && are_one_stretch(count, out_of, 0);
   constexpr std::uint64_t none = UINT64_MAX;

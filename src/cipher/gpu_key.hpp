@@ -47,8 +47,8 @@ struct GpuUse {
   bool falls_back = false;
 };
 
-// Which texts of a call are copied between the caller's memory and the device directly, because
-// that memory is page-locked. The others pass through the pinned memory of the streams.
+// Says which texts of a call are copied between the caller's memory and the device directly,
+// because that memory is page-locked. The others pass through the pinned memory of the streams.
 struct DirectCopies {
   bool in = false;
   bool out = false;

@@ -63,7 +63,7 @@ class JobList : NonCopyable {
  private:
   static constexpr std::size_t most = 32;
 
-  // Whose job it is: one of the two.
+  // The owner of the job: one of the two.
   struct Result {
     SegmentCipher::Segment* segment;
     GcmText* text;

@@ -125,7 +125,7 @@ struct LongText {
   std::shared_ptr<const GcmCipher> cipher;
 };
 
-// What expanding a key costs, in bytes of text.
+// Expanding a key takes as long as this many bytes of text.
 constexpr std::uint64_t key_cost_bytes = 1024;
 
 struct WipeStackAtEnd {

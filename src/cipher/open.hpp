@@ -30,7 +30,7 @@ void check_xts_key(Bytes key);
                                                                    const Execution& execution);
 [[nodiscard]] std::shared_ptr<const XtsCipher> open_xts_cipher(Bytes key,
                                                                const Execution& execution);
-// Which ciphers can work on the CPU and GPUs together ("cpu+cuda:0"): those of segments.
+// Says whether a cipher can work on the CPU and GPUs together ("cpu+cuda:0"), as those of segments.
 enum class Pairs : bool { refuse, accept };
 [[nodiscard]] std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key,
                                                                const Execution& execution,

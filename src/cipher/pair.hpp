@@ -65,7 +65,7 @@ class PairRates {
   Times gpu_;
 };
 
-// Those of a pool and the CPU kernel with this name.
+// Returns the rates of a pool and of the CPU kernel with this name.
 [[nodiscard]] PairRates& pair_rates(const gpu::DevicePool& pool, std::string_view cpu_kernel);
 
 // Segments go to the CPU or to the GPU, as `rates` has it; whole messages go to the GPU.

@@ -6,9 +6,9 @@
 
 namespace paraes {
 
-// As std::memcpy, also for no bytes at null pointers, by non-temporal stores where there are such:
-// they do not read the lines that they overwrite, so that many threads copy up to 1.8 times as
-// fast. They are done when it returns.
+// Like std::memcpy, but accepts null pointers for no bytes, and uses non-temporal stores where the
+// processor has them: they do not read the lines that they overwrite, so that many threads copy up
+// to 1.8 times as fast. They are done when it returns.
 void bulk_copy(void* to, const void* from, std::size_t bytes) noexcept;
 
 // Copies a part of `all` bytes: by bulk_copy() if those are more than caches should hold.

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As many as Linux follows.
+// Linux follows as many.
 constexpr int most_links = 40;
 
 // Remembers the first reason why what lies on the way must not be trusted.

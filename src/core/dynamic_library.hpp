@@ -37,7 +37,7 @@ class DynamicLibrary : NonCopyable {
   }
 
   enum class Need { required, optional };
-  // The same, but if the library has none that is required, throws Unavailable.
+  // Loads a function in the same way, and throws Unavailable if a required one is missing.
   template <class Signature>
   void load(Need need, const char* name, Call<Signature>& call) const {
     call.name = name;

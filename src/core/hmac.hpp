@@ -65,7 +65,7 @@ class Hash {
   typename Functions::Context context_;
 };
 
-// HMAC of one message under a key of any size. A copy made before anything is added is another
+// HMAC of one message under a key of any size. A copy made before anything is added starts another
 // message under the same key, which is not hashed again (RFC 2104 section 4).
 template <class Functions>
 class Hmac {

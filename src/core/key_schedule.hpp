@@ -64,7 +64,7 @@ void expand_round_keys(std::uint8_t* w, const std::uint8_t* key, unsigned key_by
   secure_zero(&t, sizeof t);
 }
 
-// The same into schedule.encrypt.
+// Expands `key` into schedule.encrypt.
 template <class SubWord>
 void expand_encryption_key(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes,
                            SubWord sub_word) {

@@ -194,7 +194,7 @@ std::optional<std::string> KnownSecrets::find(Bytes contents, Part part) const {
   const Bytes all = stripped(contents);
   const auto line_end = std::find(all.begin(), all.end(), '\n');
   const Bytes first_line = stripped(all.first(static_cast<std::size_t>(line_end - all.begin())));
-  // What an entry of each form must be equal to.
+  // The bytes to compare with an entry, by the form of the entry.
   const std::array<Bytes, 6> whole = {contents, hex.span(), base64.span(),
                                       all,      first_line, spaceless.span()};
   // Only the answer is a branch: each comparison is made, whatever the others have found.
@@ -232,7 +232,7 @@ std::optional<std::string> KnownSecrets::find_in(int descriptor, Part part) cons
       n += static_cast<std::size_t>(got);
     }
   };
-  // Most files, such as those in the format paraes, are no text: their beginning shows it. A text
+  // Most files, such as those in the format paraes, are not text: their beginning shows it. A text
   // is all of a file, or a line of it, only there.
   constexpr std::size_t beginning = 512;
   if (size > 2 * beginning) {

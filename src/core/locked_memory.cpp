@@ -55,7 +55,7 @@ class ChunkMap {
   [[nodiscard]] std::size_t next_free(std::size_t from, std::size_t end) const noexcept {
     return next(from, end, ~std::uint64_t{0});
   }
-  // The same for a chunk that is used.
+  // Like next_free, for a chunk that is used.
   [[nodiscard]] std::size_t next_used(std::size_t from, std::size_t end) const noexcept {
     return next(from, end, 0);
   }

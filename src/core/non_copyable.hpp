@@ -13,7 +13,7 @@ class NonCopyable {
   ~NonCopyable() = default;
 };
 
-// The same for interfaces, whose implementations are destroyed through them.
+// A base of interfaces, whose implementations are destroyed through them.
 class Interface : NonCopyable {
  public:
   Interface() = default;

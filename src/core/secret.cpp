@@ -27,7 +27,7 @@ namespace {
 
 #if defined(__x86_64__)
 // Whether there are ymm and zmm registers that instructions may access. __builtin_cpu_supports says
-// that, too, but with it, a constructor reads a dozen leaves of CPUID whenever a program starts,
+// that as well, but with it, a constructor reads a dozen leaves of CPUID whenever a program starts,
 // and in a virtual machine each takes several microseconds.
 struct VectorRegisters {
   bool ymm = false;

@@ -45,8 +45,8 @@ class TurnQueue {
  private:
   static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
-  // Those who wait for different turns sleep apart, or each turn would wake them all. Numbers that
-  // differ by a multiple of the size share one, and then wake once too often.
+  // Workers that wait for different turns sleep apart, or each turn would wake them all. Numbers
+  // that differ by a multiple of the size share a condition variable and wake once too often.
   [[nodiscard]] std::condition_variable& changed_of(std::uint64_t number) {
     return changed_[static_cast<std::size_t>(number % changed_.size())];
   }

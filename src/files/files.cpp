@@ -122,7 +122,7 @@ FileResult encrypt_file(const std::string& from, const std::string& to, const Me
   require_regular(input);
   const detail::OutputOptions output = {
       .overwrite = options.overwrite, .is_encrypted = true, .input = &input};
-  // A file of /proc, too, whose size its status does not have.
+  // The input may be a file of /proc, whose size its status does not have.
   const auto source = source_of(copy_of(input), input.path, input.status);
   Progress progress(options);
   // Refuses the output, and lets the caller cancel, before a passphrase takes its time.
@@ -159,7 +159,7 @@ FileResult rekey_file(const std::string& path, const MessageSecret& from, const 
   to.check_contents(path);
   from.check_contents(path);
   FileSource source = regular_source(input);
-  // Of two calls, the second would begin with what the first is about to replace.
+  // A second call at the same time would read the file that the first is about to replace.
   if (!source.lock()) {
     throw IoError(path +
                       ": it is locked: another process works on it; try again when that has "

@@ -105,7 +105,7 @@ class MessageSecret::AgeRun {
   AgeRun(const AgeRun&) = delete;
   AgeRun& operator=(const AgeRun&) = delete;
 
-  // What work(program) returns. Throws Cancelled if it failed because of that.
+  // Returns what work(program) returns. Throws Cancelled if it failed because of that.
   template <class Work>
   auto operator()(const Work& work) {
     try {
@@ -218,7 +218,7 @@ std::unique_ptr<MessageSecret> MessageSecret::identities(std::vector<std::string
   return secret;
 }
 
-// Of passphrases, recipients and identities.
+// Passphrases, recipients and identities need the format paraes.
 void MessageSecret::check_paraes_format() const {
   if (options_.format != Format::paraes) {
     throw InvalidArgument("format: only paraes takes passphrases and recipients");
@@ -309,7 +309,7 @@ std::vector<std::uint8_t> MessageSecret::header_for_recipients(const Opened& old
   return header_with_wrap(old.parts.header, preface, made);
 }
 
-// The header never chooses between secrets: whoever can replace a file could choose, too.
+// The header never chooses between secrets: whoever can replace a file could choose.
 void MessageSecret::check_kind(const Preface& preface) const {
   if (preface.kdf == kdf_ && (kdf_ != Kdf::recipients || identities_)) return;
   throw InvalidArgument(std::string("the data was encrypted ") + needed(preface.kdf));

@@ -26,12 +26,12 @@ struct OpenedFile {
 struct OutputOptions {
   bool overwrite = false;
   bool is_encrypted = true;           // see system::take_over
-  const OpenedFile* input = nullptr;  // its mode and time are kept; nullptr: it is no file
+  const OpenedFile* input = nullptr;  // its mode and time are kept; nullptr: it is not a file
 };
 
 // A file that will replace `path` when it is committed. A symbolic link stays, and what it leads to
 // is replaced. Throws InvalidArgument for the input itself, for a file of the secret, for a name of
-// a descriptor, for a mount point, and for what exists and is no regular file; TargetExists for an
+// a descriptor, for a mount point, and for what exists but is not regular; TargetExists for an
 // existing file without `overwrite`.
 [[nodiscard]] std::unique_ptr<FileSink> create(const std::string& path, const MessageSecret& secret,
                                                const OutputOptions& options);

@@ -35,7 +35,7 @@ CallerQueue::~CallerQueue() {
 }
 
 void CallerQueue::begin(std::unique_ptr<Queue> caller, void* handle) {
-  // Also for the same handle, which may be that of a newer queue.
+  // Waits even if the handle is the same one: it may be that of a newer queue.
   if (last_) caller->wait_for(*last_);
   queue_.route(*caller);
   caller_ = std::move(caller);

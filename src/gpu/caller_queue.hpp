@@ -54,8 +54,8 @@ class RoutedQueue final : public Queue {
   Queue* to_;
 };
 
-// What a call on a queue of the caller's needs beside the keys: memory for its messages, and for
-// what it computes with them. Its calls run one after another, whatever their queues are.
+// Memory for calls on queues of the caller's: for their messages, and for intermediate results.
+// Calls that share it run one after another, whatever their queues are.
 class CallerQueue : NonCopyable {
  public:
   // `own`: of the library, for what must not wait for the caller.

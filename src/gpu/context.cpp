@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t least_launch_bytes = std::size_t{64} << 10;
 
-// Of GpuTuning::launch_bytes.
+// GpuTuning::launch_bytes is a multiple of this.
 constexpr std::size_t launch_unit = least_launch_bytes;
 constexpr std::size_t most_launch_bytes = std::size_t{256} << 20;
 constexpr unsigned most_streams = 64;

@@ -35,7 +35,7 @@ struct KeyMaterial : InLockedMemory, NonCopyable {
   // The size of each of `keys`: 16, 24 or 32.
   [[nodiscard]] unsigned key_bytes() const noexcept { return 4 * (rounds - 6); }
 
-  // What is copied to the device of key k.
+  // The bytes of key k that are copied to the device.
   [[nodiscard]] std::span<const std::uint8_t> to_copy(std::size_t k) const noexcept {
     if (on_device) return {keys[k].data(), key_bytes()};
     return {reinterpret_cast<const std::uint8_t*>(&schedules[k]), sizeof schedules[k]};

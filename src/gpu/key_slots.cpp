@@ -19,7 +19,7 @@ constexpr std::size_t largest_key = 32;
 }  // namespace
 
 std::size_t KeySlots::most_keys(const ProgramVariant& variant, std::size_t launch_bytes) noexcept {
-  // As much memory as XTS tweaks may take in the same stream.
+  // Keys get as much memory as XTS tweaks may take in the same stream.
   const std::size_t bytes =
       sizeof(paraes_schedule) + sliced_key_bytes(variant) + hash_key_bytes(variant);
   return std::clamp(2 * launch_bytes / bytes, least_many_keys, most_many_keys);
@@ -161,7 +161,7 @@ void KeySlots::forget() noexcept {
 void KeySlots::reserve(std::size_t count, const KeyMaterial& first) {
   Device& device = context_.device();
   const ProgramVariant& variant = context_.variant();
-  // Keys that the device expands lie there, too.
+  // Keys that the device expands also lie there.
   const std::size_t each = first.hashes ? hash_key_bytes(variant) : largest_key;
   if (count > many_.capacity) {
     std::size_t capacity = least_many_keys;

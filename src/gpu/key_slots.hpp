@@ -71,7 +71,7 @@ class KeySlots : NonCopyable {
   };
 
   [[nodiscard]] EntryArguments arguments(std::uint32_t count) const;
-  // Those of the two that entries read: see key_of() in src/gpu/device/entry.h.
+  // Returns the one of the two that entries read: see key_of() in src/gpu/device/entry.h.
   [[nodiscard]] const Memory& round_keys(const SecretMemory& schedules,
                                          const SecretMemory& sliced) const;
   [[nodiscard]] KeyReference single_key(unsigned k) const;

@@ -33,7 +33,7 @@ struct LaunchBuffers {
   const Memory* tags = nullptr;  // of gcm()
 };
 
-// What the launches of several queues share.
+// Shared by the launches of several queues.
 struct SharedByQueues {
   PinnedPool& pinned;
   KeySlots& keys;

@@ -65,12 +65,12 @@ class Stream {
   void stage_in(std::size_t begin, std::size_t bytes, std::size_t out_bytes) noexcept {
     to_stage_ = {begin, bytes, out_bytes};
   }
-  // As stage_in(bytes), but copies from page-locked memory of the caller, which must stay as it is
+  // Like stage_in(bytes), but copies from page-locked memory of the caller, which must not change
   // until finish() or settle(). Adds zeros up to whole blocks. Not for mapped memory.
   void copy_in_from(const std::uint8_t* from, std::size_t bytes) noexcept {
     to_stage_ = {.bytes = bytes, .from = from};
   }
-  // As copy_in_from(), for a launch that writes out_bytes bytes.
+  // Like copy_in_from(), for a launch that writes out_bytes bytes.
   void copy_in_from(const std::uint8_t* from, std::size_t bytes, std::size_t out_bytes) noexcept {
     to_stage_ = {.bytes = bytes, .out_bytes = out_bytes, .from = from};
   }

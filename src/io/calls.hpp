@@ -22,7 +22,7 @@ std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buff
                          std::string_view name);
 
 void write_full(int descriptor, Bytes data, std::string_view name);
-// As write_full, to a pipe, which gets references to the pages of `data` where the system can do
+// Like write_full, to a pipe, which gets references to the pages of `data` where the system can do
 // that, and copies elsewhere.
 void write_references(int descriptor, Bytes data, std::string_view name);
 void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string_view name);

@@ -30,7 +30,7 @@ class WorkerStages {
   ~WorkerStages() = default;
 };
 
-// Which stages one worker calls at a time, in the order of the chunks.
+// Says which stages one worker calls at a time, in the order of the chunks.
 struct StageOrder {
   bool reads = false;
   bool computes = false;

@@ -42,7 +42,7 @@ class SinkBuffer {
   // `bytes` bytes: new pages if the sink takes them and they pay, or else from byte `begin` of a
   // page on. What it returned before is invalid.
   [[nodiscard]] MutableBytes take(std::size_t begin, std::size_t bytes);
-  // The same, never in new pages.
+  // Like take, but never in new pages.
   [[nodiscard]] MutableBytes take_own(std::size_t begin, std::size_t bytes);
   // Appends `data`, a part of the last bytes taken, to the sink. What is small is copied: a pipe
   // would keep a huge page for it.

@@ -244,7 +244,7 @@ void FileSink::discard() noexcept {
   if (temporary_.empty() || !owner_.is_this()) return;
   const int folder = folder_->descriptor();
   if (still_has_name(descriptor_.get(), folder, temporary_.c_str()) != Named::no) {
-    // Some FUSE file systems rename a file that is open in place of removing it, if they can.
+    // Some FUSE file systems rename an open file instead of removing it, if they can.
     if (unlinkat(folder, temporary_.c_str(), 0) != 0) {
       descriptor_.close();
       // Nobody else takes a name of this process and 32 random bits.

@@ -16,8 +16,8 @@ enum class Named : std::uint8_t { yes, no, unknown };  // unknown: errno is set
 // tell.
 [[nodiscard]] Named is_named(int descriptor, int folder, const char* name) noexcept;
 
-// The same for a temporary name of this process. Some file systems make up another inode number
-// for each look at a file: there, it has its name as long as something has it.
+// Like is_named, for a temporary name of this process. Some file systems make up another inode
+// number for each look at a file: there, any file of that name counts.
 [[nodiscard]] Named still_has_name(int descriptor, int folder, const char* name) noexcept;
 
 }  // namespace paraes

@@ -171,7 +171,7 @@ void run_age(const AgeProgram& program, AgeCall& age, const OnOutput& on_output,
   system::ProgramCall& call = age.call;
   call.path = find_program(program);
   Words words(program);
-  // More than a header takes is read, too: age must not be stopped by a pipe that nobody reads.
+  // Reads even more than a header takes: age must not be stopped by a pipe that nobody reads.
   constexpr std::size_t most = std::size_t{64} << 20;
   std::size_t written = 0;
   call.on_output = [&](Bytes data) {
@@ -201,7 +201,7 @@ Descriptor memory_file(Bytes data) {
 }
 
 void check_recipient(const std::string& key) {
-  // What was refused is not repeated, here or by age: it may be a secret.
+  // A refused recipient is not repeated, here or by age: it may be a secret.
   if (holds_private_key(key)) {
     throw InvalidArgument(
         "a recipient is a public key (age1...), but a private key was given: anybody may have seen "
@@ -271,7 +271,7 @@ AgeInput::AgeInput(std::string path) : path_(std::move(path)) {
   if (S_ISDIR(status.st_mode)) throw InvalidArgument(path_ + ": it is a folder");
   const bool is_file = S_ISREG(status.st_mode);
   if (is_file && !number && !system::depends_on_process(path_)) return;
-  // As much as a pipe holds.
+  // A pipe holds as much.
   constexpr std::size_t most = 65536;
   SecretBytes contents(most + 1);
   // A file from its beginning, however often.

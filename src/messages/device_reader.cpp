@@ -18,8 +18,8 @@
 namespace paraes {
 namespace {
 
-// What is copied and opened at once. Smaller ones cost more calls of the driver than the bus takes
-// time for them; with larger ones, more memory waits.
+// The bytes that are copied and opened at once. With less, calls of the driver take longer than the
+// bus; with more, more memory waits.
 constexpr std::uint64_t chunk_bytes = std::uint64_t{4} << 20;
 // One that the host fills, and one that the device works on, for each thread.
 constexpr std::size_t slots_of_worker = 2;
@@ -111,7 +111,7 @@ class DeviceReader::Impl : NonCopyable {
     std::uint64_t end = 0;
   };
 
-  // What the device does in the memory of a slot.
+  // Work of the device in the memory of a slot.
   struct Pending {
     std::optional<DeviceVerdict> verdict;
     std::uint64_t first = 0;

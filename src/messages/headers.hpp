@@ -1,4 +1,4 @@
-// What the formats share.
+// Shared by the formats.
 #pragma once
 
 #include <cstddef>

@@ -63,7 +63,7 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
     return static_cast<unsigned>(std::min<std::uint64_t>(options_.workers, most));
   }
   const int asked = options_.threads == 0 ? available_cores() : options_.threads;
-  // Of the threads that compute beside a GPU, no more than were asked for.
+  // No more threads compute beside a GPU than were asked for.
   const unsigned helping = cipher_.cpu_threads();
   const std::uint64_t launches =
       cipher_.launch_threads() - helping + std::min(helping, static_cast<unsigned>(asked));

@@ -112,7 +112,7 @@ class Pipeline final : private WorkerStages {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
   };
-  // Those of `count` chunks that TransferOptions::share has to process.
+  // Returns which of `count` chunks TransferOptions::share has to process.
   [[nodiscard]] Range share_of(std::uint64_t count) const noexcept;
   // Throws InvalidArgument if the index of the share is out of range, and if there are several
   // shares although source and sink are not `positional`.
@@ -133,7 +133,7 @@ class Pipeline final : private WorkerStages {
   void crypt(Direction direction, WorkerBuffers& buffers) const {
     crypt(cipher_, direction, buffers);
   }
-  // The same with the cipher of another message.
+  // Uses the cipher of another message.
   void crypt(const SegmentCipher& cipher, Direction direction, WorkerBuffers& buffers) const;
 
   // For ChunkStages::write, when a chunk is written: reports progress by `plain_bytes` bytes.
@@ -183,7 +183,7 @@ class PipeReader {
   [[nodiscard]] bool read(WorkerBuffers& buffers, Chunk& chunk);
 
  private:
-  // Of `segments` segments from the next one on, as they are in the pipe.
+  // The size in the pipe of `segments` segments from the next one on.
   [[nodiscard]] std::size_t bytes_of(std::uint64_t segments) const noexcept;
 
   Source& source_;

@@ -111,7 +111,7 @@ class MessageWriter::Impl {
     const SegmentLayout& layout = message_.layout();
     const std::uint64_t first = next_;
     const std::uint64_t begin = layout.plain_offset(first);
-    // An empty text is no segment, but an empty message and the end of a C2SP message are one.
+    // An empty text is not a segment, but an empty message and the end of a C2SP message are one.
     std::uint64_t count = 0;
     if (ends) {
       count = layout.segments_of(begin + plain.size()) - first;

@@ -86,7 +86,7 @@ std::size_t Base64Source::read(MutableBytes buffer) {
 Source::Ready Base64Source::read_ready(MutableBytes buffer, std::size_t least) {
   Decoder& d = *decoder_;
   std::size_t done = 0;
-  bool waits = true;  // for characters that are not needed; each read waits for such, too
+  bool waits = true;  // for characters that are not needed; each read waits for them
   while (done < buffer.size()) {
     if (d.used == d.bytes.size()) {
       if (d.ended) return {.bytes = done, .ended = true};

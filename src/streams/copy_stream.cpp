@@ -25,7 +25,7 @@ static_assert(StreamTransform::lookahead + StreamTransform::growth <= room_bytes
 // The largest buffer of a chunk for one thread: about what a second-level cache holds from the read
 // to the write.
 constexpr std::uint64_t thread_buffer_bytes = std::uint64_t{1} << 20;
-// The same for a GPU, and for all threads that compute one chunk after another.
+// The largest buffer for a GPU, and for threads that compute each chunk together.
 constexpr std::uint64_t launch_buffer_bytes = std::uint64_t{4} << 20;
 // Buffers of small files are multiples of this.
 constexpr std::uint64_t buffer_step = std::uint64_t{64} << 10;
@@ -36,8 +36,8 @@ constexpr std::uint64_t chunks_of_small_file = 16;
 // pipe holds, would be too much memory.
 constexpr std::size_t max_fresh_bytes = std::size_t{4} << 20;
 
-// Which stage has taken the most time of late: a pause of whoever writes to the pipe, however long,
-// is forgotten once a few chunks have followed.
+// Says which stage has taken the most time of late: a pause of whoever writes to the pipe, however
+// long, is forgotten once a few chunks have followed.
 class RecentTimes {
  public:
   // To be called once a chunk.
@@ -109,7 +109,7 @@ class StreamCopy final : private WorkerStages {
     std::uint64_t buffer = for_all_threads ? launch_buffer_bytes : thread_buffer_bytes;
     if (input_bytes) {
       const std::uint64_t chunks = for_all_threads ? 1 : chunks_of_small_file;
-      // Of any number that a source can name: the sum does not overflow.
+      // The sum does not overflow, whatever size a source names.
       const std::uint64_t needed = std::min(*input_bytes / chunks, buffer) + room_bytes + 1;
       buffer = std::min(buffer, (needed + buffer_step - 1) / buffer_step * buffer_step);
     }
@@ -124,7 +124,7 @@ class StreamCopy final : private WorkerStages {
     return static_cast<unsigned>(std::max<std::uint64_t>(count, 1));
   }
 
-  // Of a full chunk and what follows it.
+  // The bytes of a full chunk and of what follows it.
   [[nodiscard]] std::size_t capacity() const noexcept {
     return chunk_ + least_last_ + StreamTransform::growth;
   }
@@ -147,7 +147,7 @@ class StreamCopy final : private WorkerStages {
       worker.data = buffer.first(held);
       return Next::last_chunk;
     }
-    // What cannot be a part of the end. Where the writer pauses, it is less than a full chunk.
+    // The bytes that cannot be part of the end; less than a full chunk where the writer pauses.
     const std::size_t whole = (held - least_last_) / granule_ * granule_;
     worker.data = buffer.first(whole);
     ahead_.assign(buffer.begin() + static_cast<std::ptrdiff_t>(whole),
@@ -157,7 +157,7 @@ class StreamCopy final : private WorkerStages {
 
   void compute(unsigned index) override {
     Worker& worker = *workers_[index];
-    // Other threads help if computing is what all wait for. Else they would only take the cores
+    // Other threads help if all wait for computing. Otherwise they would only take the cores
     // from the workers that read and write, and from whoever is at the other ends of the pipes.
     const bool computing_is_slow = recent_.computing_takes_longest(times_);
     const bool helped = !overlaps_ || (!is_small_ && computing_is_slow);
@@ -192,7 +192,7 @@ class StreamCopy final : private WorkerStages {
   bool is_small_ = false;  // so that no other thread is worth its start
   FreshPages pages_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  // Of the last read, for the next one: what it read ahead.
+  // Bytes that the last read took ahead, for the next one.
   std::vector<std::uint8_t> ahead_;
   std::uint64_t bytes_in_ = 0;
   StageTimes times_;

@@ -148,7 +148,7 @@ class XtsStream final : public StreamTransform {
                  "the input has " + std::to_string(bytes) +
                      " bytes; XTS needs at least one block of 16 (IEEE 1619 section 5.1)");
     }
-    // What is left after whole units is a unit of its own if it has a block, and else joins the
+    // The rest after whole units is a unit of its own if it has a block, and otherwise joins the
     // last one.
     const std::uint64_t left = bytes % unit_bytes_;
     if (left < block_bytes && unit_bytes_ + left > max_xts_unit_bytes) {

@@ -37,7 +37,7 @@ std::optional<int> descriptor_in(std::string_view path) {
 }
 
 std::optional<int> descriptor_named(const std::string& path) {
-  // As many links as systems follow in one name.
+  // Systems follow as many links in one name.
   constexpr int most_links = 40;
   fs::path name = path;
   for (int i = 0; i < most_links; ++i) {

@@ -11,7 +11,7 @@ namespace paraes::system {
 // about names of processes alone, such as /proc/17/fd/3.
 [[nodiscard]] std::optional<int> descriptor_in(std::string_view path);
 
-// The same for a path that may lead there through symbolic links, as x after `ln -s /dev/stdout x`.
+// Follows symbolic links first: for a path such as x after `ln -s /dev/stdout x`.
 [[nodiscard]] std::optional<int> descriptor_named(const std::string& path);
 
 }  // namespace paraes::system

@@ -28,8 +28,8 @@ constexpr bool is_unimplemented(int error) noexcept {
   return false;
 }
 
-// The same, or a policy such as SELinux's refuses it. For calls that have a fallback, and for those
-// without which no byte is lost: not for fsync(2), which returns such errors of earlier writes.
+// Like is_unimplemented, or a policy such as SELinux's refuses the call. For calls that have a
+// fallback or lose no byte if they fail: not for fsync(2), which returns errors of earlier writes.
 constexpr bool is_unsupported(int error) noexcept {
   return is_unimplemented(error) || error == EPERM || error == EACCES;
 }

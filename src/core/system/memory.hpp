@@ -19,7 +19,7 @@ void exclude_from_core_dumps(void* memory, std::size_t bytes) noexcept;
 
 // Asks for huge pages in memory that begins with a page. The system may ignore it.
 void request_huge_pages(void* memory, std::size_t bytes) noexcept;
-// The same for memory that begins with a huge page, and at once: also for files in memory.
+// Makes huge pages at once, if `memory` begins with one; this works for files in memory as well.
 void collapse_to_huge_pages(void* memory, std::size_t bytes) noexcept;
 
 // A mapping of `bytes` bytes, a multiple of a huge page, that consists of huge pages. nullptr if

@@ -1,5 +1,4 @@
-// What the command, the Python module and the library do alike when a file takes the place of
-// another one.
+// Replacing a file: shared by the command, the Python module and the library.
 #pragma once
 
 #include <sys/stat.h>
@@ -25,8 +24,8 @@ void refuse_mount_point(int folder, const std::string& name, std::string_view sh
 // `permissions`, those of the input (paraes::permissions), its own. They are permission bits alone:
 // a set-user-ID bit says nothing on ciphertext, and on plaintext it would come from whoever wrote
 // the message. What is or becomes encrypted keeps all of them. Plaintext gets what the umask
-// leaves, and no more than the file has that it replaces. Of root, an output takes over the owner
-// and the group, too.
+// leaves, and no more than the file has that it replaces. As root, an output also takes over the
+// owner and the group.
 void take_over(FileSink::Options& options, const struct stat& input, mode_t permissions,
                bool is_encrypted, mode_t umask);
 

@@ -154,7 +154,7 @@ class Output {
   [[nodiscard]] int descriptor() const noexcept { return end_.get(); }
 
   enum class Read { nothing, something, enough };
-  // Reads what is there: at most what a pipe holds, because another program may write on and on.
+  // Reads at most as much as a pipe holds, because another program may write on and on.
   Read read_available(SecretBytes& buffer) {
     constexpr std::size_t most = std::size_t{1} << 20;
     std::size_t done = 0;

@@ -145,7 +145,7 @@ inline constexpr int pointer_is_managed = 8;
 inline constexpr int pointer_device = 9;
 inline constexpr int pointer_range_start = 11;
 inline constexpr int pointer_range_bytes = 12;
-// Of pointer_memory_type. HIP's is that of CUDA from version 6 on.
+// Values of pointer_memory_type. HIP uses CUDA's from version 6 on.
 inline constexpr int memory_type_host = 1;
 inline constexpr int memory_type_host_of_hip_5 = 0;
 
@@ -196,7 +196,7 @@ inline constexpr std::size_t property_name_bytes = 256;
 
 using RtcProgram = void*;
 
-// As PARAES_DRIVER_CALLS. hiprtcVersion is not used, because it always returns 9.0.
+// Like PARAES_DRIVER_CALLS. hiprtcVersion is not used, because it always returns 9.0.
 #define PARAES_RTC_CALLS(BOTH, CUDA, HIP, X)                                                    \
   CUDA(X, required, version, nvrtcVersion, int(int*, int*))                                     \
   CUDA(X, optional, target_count, nvrtcGetNumSupportedArchs, int(int*))                         \
@@ -225,7 +225,7 @@ struct RtcApi {
 inline constexpr int rtc_success = 0;
 inline constexpr int rtc_invalid_option = 5;
 
-// As open_nvrtc(), but for a driver of this version (12040 for CUDA 12.4): tries the newest NVRTC
+// Like open_nvrtc(), but for a driver of this version (12040 for CUDA 12.4): tries the newest NVRTC
 // that is not newer than the driver first, then older ones, then newer ones from the oldest on.
 [[nodiscard]] std::unique_ptr<Compiler> open_nvrtc_for(int driver_version);
 

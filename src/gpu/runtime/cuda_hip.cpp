@@ -68,7 +68,7 @@ DriverDevice::DriverDevice(std::shared_ptr<const Runtime> runtime, unsigned inde
 }
 
 DriverDevice::~DriverDevice() {
-  // Also for a lost device: releasing the context frees everything on it.
+  // Releasing the context frees everything on the device, even on a lost one.
   if (context_ != nullptr) static_cast<void>(api().release_context.function(device_));
 }
 

@@ -51,7 +51,7 @@ class Runtime {
     throw DeviceError(message);
   }
 
-  // To be called after a failed call that is no error: HIP keeps the last error of a thread, which
+  // Call this after a failed call that is not an error: HIP keeps the last error of a thread, which
   // other users of HIP in this process may check.
   void clear_last_error() const {
     if (api_.hip_last_error) static_cast<void>(api_.hip_last_error.function());

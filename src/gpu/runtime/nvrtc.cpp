@@ -90,7 +90,7 @@ std::vector<std::string> nvrtc_names() {
   return names;
 }
 
-// Digits of a target such as "sm_90" or "sm_90a"; empty if it is no target of CUDA.
+// Digits of a target such as "sm_90" or "sm_90a"; empty if it is not a target of CUDA.
 std::string cuda_target_digits(const std::string& target) {
   if (target.rfind("sm_", 0) != 0) return "";
   std::string digits = target.substr(3, target.find_first_not_of("0123456789", 3) - 3);

@@ -61,9 +61,9 @@ class PinnedMemory : public Interface {
  public:
   [[nodiscard]] virtual std::span<std::uint8_t> host() noexcept = 0;
 
-  // The same bytes as an argument of kernels, which then access host memory directly. The memory
-  // must have been allocated as `mapped`. Throws Unavailable if the device cannot access host
-  // memory.
+  // Returns these bytes as an argument of kernels, which then access host memory directly. The
+  // memory must have been allocated as `mapped`. Throws Unavailable if the device cannot access
+  // host memory.
   [[nodiscard]] virtual const Memory& device_view() = 0;
 
   // After to_device() mapped memory belongs to the device, and the host must not use it until
@@ -133,7 +133,7 @@ class Queue : public Interface {
                       std::span<const Argument> arguments) = 0;
 
   [[nodiscard]] virtual std::unique_ptr<Mark> mark() = 0;
-  // What is enqueued later begins after `mark`, of any queue of the device. Does not wait itself.
+  // Work that is enqueued later begins after `mark`, of any queue of the device. Does not block.
   virtual void wait_for(const Mark& mark) = 0;
 
   // The time between two marks that the queue has passed. 0 on OpenCL drivers that do not measure
@@ -150,11 +150,11 @@ class Queue : public Interface {
   [[nodiscard]] virtual bool is_captured() { return false; }
 
   virtual void finish() = 0;  // waits until all work is done
-  // The same for destructors. If it fails, the device is lost, and its memory with it.
+  // Like finish(), for destructors. If it fails, the device is lost, and its memory with it.
   void try_finish() noexcept;
 };
 
-// What code of others needs to work on a device of ours; it belongs to the Device.
+// Handles with which foreign code can use a device of ours; they belong to the Device.
 struct NativeDevice {
   void* context = nullptr;  // a CUcontext (the device's primary one) or cl_context; HIP has none
   void* device = nullptr;   // a cl_device_id; CUDA and HIP have numbers

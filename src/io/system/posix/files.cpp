@@ -56,7 +56,7 @@ void expect_sequential_reads(int /*file*/) noexcept {}
 // POSIX has no call for it, and what systems have inherits in other ways.
 void remove_access_list(int /*descriptor*/) noexcept {}
 
-// Nor for attributes.
+// POSIX has no calls for attributes.
 bool has_attributes() noexcept { return false; }
 
 bool makes_up_contents(int /*descriptor*/) noexcept { return false; }
@@ -72,8 +72,8 @@ bool set_attribute(int /*descriptor*/, const FileAttribute& /*attribute*/) noexc
   return false;
 }
 
-// The access control lists of macOS stand beside the permission bits. Those of other systems may
-// have their mask in place of the group's bits, and POSIX has no call that would tell.
+// The access control lists of macOS do not change the permission bits. Other systems may replace
+// the group's bits by the mask of a list, and POSIX has no call that would tell.
 mode_t permissions(int /*descriptor*/, const struct stat& status) noexcept {
   return status.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
 }
