@@ -29,7 +29,7 @@ macro(paraes_programs)
   endif()
 endmacro()
 
-# Of the tests that CMake knows; tests/discover.cmake does it for the others.
+# Sets PATH for the tests that CMake knows; tests/discover.cmake does it for the others.
 function(paraes_set_path)
   get_property(tests DIRECTORY PROPERTY TESTS)
   foreach(test IN LISTS tests)

@@ -17,9 +17,9 @@ names() {
 long="[./]Long|$(names x86_64 gpu.simulated.bitslice gpu.simulated.reference gpu.simulated.reference-shared \
   gpu.order gpu.limits ct.gpu.tables bench.comparison structure.guides)"
 
-# What `ci` adds to the first tier: folders whose programs only it builds, and what repeats with other
-# devices, launchers or chips what the first tier does once. docs/comparison runs gpg and others, and
-# structure.soundness looks for the tests of all parts. CMake reads the line of the folders, too.
+# Tests that `ci` adds to the first tier: folders whose programs only it builds, and tests that repeat with
+# other devices, launchers or chips what the first tier does once. docs/comparison runs gpg and others, and
+# structure.soundness looks for the tests of all parts. CMake also reads the line of the folders.
 later_folders='bench ct lab limits packages'
 # shellcheck disable=SC2086 # one word each
 later=$(names $later_folders \
@@ -31,7 +31,7 @@ later=$(names $later_folders \
   manual.lab python.data_tools python.object_stores python.types secrets.python \
   secrets.ranks structure.programs.later structure.soundness supercop)
 
-# What only looks at the machine code of the GPU programs, and what this code is made from and looked at with.
+# Tests that only look at the machine code of the GPU programs, and the files on which their result depends.
 machine_code=$(names gpu.compiled gpu.machine_code ct.gpu.bitslice ct.gpu.tables ct.gpu.tensor)
 machine_code_sources=(src/gpu/device src/gpu/programs src/gpu/embedded.hpp src/kernels bench/gpu_model
   cmake/embed.cmake tests/ct/gpu tests/gpu/compiled tests/gpu/program_source.cpp
@@ -54,7 +54,7 @@ declare -A filters
 filters[asan]='-*SomeMebibytes*:*LengthsAroundBatches*:*OneToEightThreads*:LargeMessageOfEveryMode.*'
 filters[asan]+=':*UnitsAndTheirNumbers/bitslice*:CavpMonteCarlo.*:Cavp.*/vaes*:Cavp.*/openssl'
 filters[asan]+=':Cavp.*/bitslice_avx*'
-# What runs on several threads.
+# Cases that run on several threads.
 filters[tsan]='Executor*:ForEachJob*:Messages*:Salvage*:JoinHashes*:Segment*:SecretBytes*'
 filters[tsan]+=':*OneToEightThreads/vaes*:*OneToEightThreads/aesni*:*OneToEightThreads/bitslice_avx*'
 filters[tsan]+=':*OneToEightThreads/openssl*:*Gpu.SeveralLaunches*/reference:*Gpu.SeveralKeys*/reference'
@@ -64,7 +64,7 @@ filters[aarch64]='-CopyStream.IsTheOneChunkAnswer*:*ForkWhileAnotherThreadAlloca
 filters[aarch64]+=':Messages.SealAndOpen_GiveTheSameBytes*:Messages.LargeSegmentsInPipes*'
 filters[aarch64]+=':*ManyMoreThreadsThanCores*:Reseal.*:ReplaceHeader.*'
 
-# Of the programs that the preset tsan builds.
+# Tests whose programs the preset tsan builds.
 threaded=$(names unit differential gpu.Gpu gpu.ManyMessages gpu.runtime)
 
 # Once more with POSIX alone: neither every byte of the formats nor the speeds of kernels.
@@ -78,7 +78,7 @@ emulated_x86=$(names x86_64)
 # Makes tests fail that would be skipped for a lack of what this machine has.
 require() {
   export PARAES_REQUIRE_VECTORS=1 PARAES_REQUIRE_LAB=1
-  # Of the tools of tests/manual, which quickstart installs with apt-get.
+  # quickstart installs the tools of tests/manual with apt-get.
   if command -v apt-get >/dev/null; then export PARAES_REQUIRE_MANUAL=1; fi
   if [[ -d /sys/devices/system/cpu ]]; then export PARAES_REQUIRE_DEVICE=1; fi
 }

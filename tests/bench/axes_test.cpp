@@ -258,12 +258,12 @@ TEST(Axes, AnotherLibcryptoIsARivalWithItsVersion) {
   const std::string name = std::string("openssl-evp@") + OpenSSL_version(OPENSSL_VERSION_STRING);
   std::vector<std::string> rivals = {name, "memcpy"};
   EXPECT_EQ(axes_of(texts).rivals, rivals);
-  // The same file by another name is the same rival.
+  // A file under two names is one rival.
   const support::TemporaryFolder folder;
   std::filesystem::create_symlink(file, folder.path("link"));
   texts.rivals += ",openssl-evp@" + folder.path("link") + ",openssl-evp@" + file;
   EXPECT_EQ(axes_of(texts).rivals, rivals);
-  // Another file of the same version is another one.
+  // Another file of the same version is a separate rival.
   std::filesystem::copy_file(file, folder.path("copy"));
   texts.rivals += ",openssl-evp@" + folder.path("copy");
   rivals.push_back(name + "#2");
@@ -344,7 +344,7 @@ TEST(Plan, RowsAreTheProductOfTheAxesInOneGroupPerSize) {
 }
 
 TEST(Plan, ExecutorsHaveRowsForSeveralThreadsOnly) {
-  // Those of OpenMP are skipped where its module is missing.
+  // Rows of OpenMP are skipped where its module is missing.
   const auto rows = [&](const std::string& executor) {
     std::set<std::string> list;
     const auto add = [&](const Row& row) {

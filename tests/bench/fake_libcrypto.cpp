@@ -6,7 +6,7 @@
 
 extern "C" {
 
-// The libcrypto of the process has this function, too, with another result.
+// The libcrypto of the process also has this function, with another result.
 unsigned OPENSSL_version_major() { return 99; }
 
 #ifndef PARAES_FAKE_OLD

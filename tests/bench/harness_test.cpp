@@ -33,7 +33,7 @@ TEST(Statistics, KnownSamplesGiveMedianMadMinimumAndOutliers) {
   // The limit is 3 + 5 * 1.4826 * 1 = 10.41.
   EXPECT_TRUE(statistics_of({1, 2, 3, 4, 10.4}).outliers.empty());
   EXPECT_EQ(statistics_of({10.5, 1, 2, 3, 4}).outliers, std::vector<std::size_t>{0});
-  // Equal samples, whose deviation is 0, have outliers, too.
+  // Equal samples, whose deviation is 0, can have outliers as well.
   const Statistics equal = statistics_of({1000, 1000, 1000, 1004, 1006});
   EXPECT_EQ(equal.mad, 0);
   EXPECT_EQ(equal.outliers, std::vector<std::size_t>{4});

@@ -193,7 +193,7 @@ TEST(Memory, StreamCopyWithEachWidthOfVector_CopiesToEveryAlignment) {
 }
 #endif
 
-// Those whose instructions this machine has.
+// Returns the ports whose instructions this machine has.
 std::vector<Ports> ports_here() {
   std::vector<Ports> list;
   for (const Ports& ports : all_ports()) {
@@ -342,7 +342,7 @@ TEST(Memory, WrongBitIsNotVerified) {
   }
 }
 
-// Implementations that check the tags refuse a message that another one would have, too.
+// Implementations that check the tags refuse messages of which one tag is wrong.
 TEST(Memory, DecryptionOfMessagesChecksEveryTag) {
   Job job{Mode::gcm, 128, Direction::decrypt, 4096, 1000, 1, false};
   job.message = 100;

@@ -113,7 +113,7 @@ class OnOpenCl(DeviceRival):
         self.assertEqual(done.returncode, 1)
         self.assertEqual([row["verified"] for row in self.rows(report)], [False])
         self.assertIn("rival_device_ctr of mine returned 78", done.stderr)
-        # What is wrong is compared with nothing.
+        # A wrong row has no ratios.
         self.assertNotRegex(done.stderr, r"reference +[0-9.]+ +[0-9.!]+ +[0-9.]+\n")
 
     def test_work_that_is_on_another_queue_is_found(self):
@@ -171,7 +171,7 @@ class OnOpenCl(DeviceRival):
         self.assertIs(row["verified"], True)
         self.assertEqual(row["traffic"], "generates only")
         self.assertIn("(mine, generates only)", done.stderr)
-        # What moves no text is not compared with what does.
+        # A rival that moves no text is not compared with rows that do.
         self.assertNotRegex(done.stderr, r"reference +[0-9.]+ +[0-9.!]+ +[0-9.]+\n")
 
     def test_wrong_key_stream_is_found(self):

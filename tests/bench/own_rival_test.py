@@ -71,7 +71,7 @@ class OwnRival(cases.FolderCase):
             self.assertTrue(row["verified"], row)
             self.assertEqual(len(row["samples_ns"]), 2)
             self.assertIsNone(row["kernel"])
-        # The default rivals and the kernel stand beside it.
+        # The default rivals and the kernel have rows beside it.
         self.assertTrue(any(row["rival"] == "openssl-evp" for row in report["results"]))
         self.assertTrue(any(row["rival"] is None for row in report["results"]))
         version = report["context"]["libraries"]["nettle"]

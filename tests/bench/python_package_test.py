@@ -211,7 +211,7 @@ class Case(cases.FolderCase):
             self.assertEqual(row["ratio"], statistics.median(row["ratios"]))
             self.assertEqual(row["met"], None if row["required"] is None
                              else row["ratio"] >= row["required"])
-        # What was measured, who was the rival, and the ratio that is required.
+        # By what was measured: the rival and the required ratio.
         small = {(f"AESGCM.{direction}{into}", 100, bits, 1): ("cryptography", 1.0)
                  for direction in ("encrypt", "decrypt") for into in ("", "_into")
                  for bits in (128, 256)}

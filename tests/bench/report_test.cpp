@@ -227,7 +227,7 @@ TEST(Table, VersionsOfRivalsStandBesideTheirRatios) {
   const std::string openssl = context("", "")["libraries"]["openssl"];
   EXPECT_EQ(version_of_rival("openssl-evp"), openssl);
   EXPECT_EQ(version_of_rival("ports-aesni"), "");
-  // Of programs, too; the test of the widest table has lines that wrap.
+  // Programs have versions as well; the test of the widest table has lines that wrap.
   outcome.results.push_back(rival("cp", 2e5));
   const std::string cp = version_of_rival("cp");
   if (cp.empty()) GTEST_SKIP() << "cp says no version";

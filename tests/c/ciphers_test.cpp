@@ -57,7 +57,7 @@ void compare_gcm(Random& random) {
                                  out.data(), out.size(), out.data(), tag.data(), 16));
   ASSERT_EQ(difference(out, plain), "") << "in place";
 
-  // The same with the tag behind the text.
+  // Encrypts once more, with the tag behind the text.
   Buffer joined(plain);
   joined.resize(plain.size() + 16);
   ASSERT_DONE(paraes_gcm_encrypt_into(gcm.get(), nonce.data(), nonce.size(), aad.data(), aad.size(),
@@ -161,7 +161,7 @@ struct LargerMessage {
 
 class ManyMessages : public testing::TestWithParam<unsigned> {
  protected:
-  // Of all sizes, some with associated data, long nonces or short tags, which are not interleaved.
+  // Messages of all sizes; associated data, long nonces and short tags prevent interleaving.
   void SetUp() override {
     Random random(7);
     for (std::size_t i = 0; i < 1500; ++i) {

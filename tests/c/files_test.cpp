@@ -106,7 +106,7 @@ TEST_F(Files, WithTheSecretAreNeverReplaced) {
   overwrite.overwrite = 1;
   EXPECT_FAILS(PARAES_INVALID_ARGUMENT, paraes_encrypt_file(path("in").c_str(), key_file.c_str(),
                                                             secret.get(), &overwrite, nullptr));
-  // The same key in another file.
+  // A copy of the key in another file is protected as well.
   folder_.write("copy", make_key(32, 5));
   EXPECT_FAILS(PARAES_INVALID_ARGUMENT,
                paraes_encrypt_file(path("in").c_str(), path("copy").c_str(), secret.get(),

@@ -215,7 +215,7 @@ TEST(Messages, WithAPassphrase) {
                                                       out.data(), out.size(), &written, nullptr));
 }
 
-// What was made from a secret does not need it any more.
+// Handles that were made from a secret do not need it any more.
 TEST(Messages, HandlesOutliveTheirSecret) {
   auto secret = key_secret(make_key(32));
   const Buffer plain = pattern(40'000);

@@ -142,7 +142,7 @@ class Arguments(Case):
             self.assertEqual(self.ok(verb, "--nonsense", "--help"), text)
 
 
-# Of every verb: flags with whole numbers, their range, and what else the command needs.
+# For every verb: the flags with whole numbers, their range, and the other arguments of the command.
 SEALED = ["--passphrase-file", "p"]
 NUMBERS = (
     (["encrypt", "-k", "k", "-fo", "g", "f"], "--threads", 0, 4096),

@@ -11,7 +11,7 @@ from support import BIN, KEYS, Case, environment
 
 VERBS = ("encrypt", "decrypt", "verify", "rekey", "info", "keygen", "devices", "bench", "tune", "version",
          "help")
-# What would take long, ask for a passphrase, or needs the keys of the test.
+# Examples that would take long, ask for a passphrase, or need the keys of the test.
 CHANGED = {"paraes rekey -i me.txt --to-recipient age1... --new-key secrets.tar.paes":
            "paraes rekey -i me.txt --to-recipient $(age-keygen -y me.txt) --new-key secrets.tar.paes",
            "paraes rekey -k my.key --to-passphrase notes.txt.paes":

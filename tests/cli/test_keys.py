@@ -34,7 +34,7 @@ class KeyFiles(Case):
             for text in (key.hex(), key.hex().upper()):
                 self.check(text.encode() + b"\n", key)
                 self.check(text.encode() + b"\r\n", key)
-        # Also if it looks like another one.
+        # This holds for keys that look like another form as well.
         for key in (pattern(15) + b"\n", b"0123456789abcdef0123456789abcd\r\n"):
             self.check(key, key)
 

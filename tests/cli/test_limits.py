@@ -11,7 +11,7 @@ import unittest
 
 from support import KEYS, POSIX_ONLY, Case
 
-# Of the longest paraes message: its last segment has one byte less than all others.
+# The plaintext of the longest paraes message, in bytes: its last segment has one byte less than all others.
 LONGEST = 2**52 - 1
 SEALED = 88 + LONGEST + 16 * 2**38
 # seal_parts writes the last of so many parts: eight chunks of 16 segments.

@@ -300,7 +300,7 @@ class Removal(FolderCase):
         text = self.summary("encrypt", "--rm", *KEY, "-o", "drop", "a", "b", status=3, **nobody)
         self.assertIn("may not be on the disk", text)
         self.assertEqual(self.names(), ["a", "b", "drop"])
-        # Without --rm a failed sync is no error.
+        # Without --rm a failed sync is not an error.
         self.summary("encrypt", "-f", *KEY, "-o", "drop", "a", "b", **nobody)
 
     def test_rm_removes_hard_linked_sources(self):

@@ -36,7 +36,7 @@ class FolderTimes(FolderCase):
         self.assertEqual(self.times("b"), before)
         self.summary("decrypt", "-r", "--rm", *KEY, "-o", "removed", "e/d")
         self.assertEqual(self.times("removed"), before)
-        # What -o names mirrors no folder, but here it does.
+        # The folder that -o names mirrors none, except here.
         self.summary("encrypt", "-r", *KEY, "-o", "top", "d/.")
         self.assertEqual(self.path("top").stat().st_mtime_ns, before[0])
 
@@ -130,7 +130,7 @@ class Attributes(FolderCase):
         self.assertEqual(self.attributes("b/d/f"), wanted)
         self.summary("encrypt", "--xattrs", *KEY, "big")
         self.assertEqual(self.attributes("big.paes"), {"user.origin": b"elsewhere"})
-        # A file that its owner cannot write gets them, too.
+        # A file that its owner cannot write gets them as well.
         self.path("d/f").chmod(0o400)
         self.summary("encrypt", "--xattrs", *KEY, "-o", "readonly", "d/f")
         self.assertEqual(self.attributes("readonly")["user.origin"], b"https://example.org")

@@ -13,7 +13,7 @@ import unittest.mock
 from support import DEADLINE, KEYS, Case, pattern, restore_signals
 
 KEY = ["-k", "k"]
-# What is not authenticated goes through another part of the program.
+# Data that is not authenticated goes through another part of the program.
 RAW = ["--format", "raw", "--mode", "ctr", "--iv-hex", "00" * 16, *KEY]
 RAW_CBC = ["--format", "raw", "--mode", "cbc", "--iv-hex", "00" * 16, *KEY]
 OPENSSL = ["--format", "openssl", "--passphrase-file", "p"]

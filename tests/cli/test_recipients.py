@@ -248,7 +248,7 @@ class Secrets(RecipientsCase):
             self.assertIn(f"t/{name}: not removed: it holds an identity", done.stderr.decode())
         self.assertEqual(sorted(os.listdir(self.path("t"))),
                          ["f.paes", "me.txt", "me.txt.paes", "ssh", "ssh.paes", "ssh.pub.paes"])
-        # Also when it is protected by a passphrase, or the beginning of a larger file.
+        # An identity is kept when it is protected by a passphrase, or the beginning of a larger file.
         scrypt = b"age-encryption.org/v1\n-> scrypt YWFhYWFhYWFhYWFhYWFhYQ 18\n" + bytes(300)
         armored = (b"-----BEGIN AGE ENCRYPTED FILE-----\n" + base64.b64encode(scrypt) +
                    b"\n-----END AGE ENCRYPTED FILE-----\n")
@@ -381,7 +381,7 @@ class Program(RecipientsCase):
         sealed = self.seal(b"data")
         for words, says in (
                 ("first\\n\\033[31msecond", "first; \\x1b[31msecond"),
-                # What rage adds to every error.
+                # rage adds this to every error.
                 ("Error: no luck\\n\\n[ Did rage not do what you expected? ]\\n[ Tell us: X  ]\\n",
                  "no luck")):
             env = self.program(f"printf '{words}' >&2; exit 1")
@@ -494,7 +494,7 @@ class Attacks(RecipientsCase):
                         done = self.run_paraes("decrypt", *flags, "-", stdin=message)
                         self.assertIn(done.returncode, (2, 4, 5))
                         self.assertEqual(done.stdout, b"")
-        # And the other way round: a file for a key does not make age run.
+        # Conversely, a file for a key does not make age run.
         env = self.counting()
         made = self.ok("encrypt", "-k", "k", "-", stdin=b"data")
         self.fails(2, "decrypt", *OPEN, "-", stdin=made, env=env, says="encrypted with a key")
@@ -504,7 +504,7 @@ class Attacks(RecipientsCase):
         for name in ("a", "b"):
             self.write(name, name.encode() * 5000)
         self.ok("encrypt", "-q", "--recipient", self.me, "a", "b")
-        # Those of one run share the age file, and each slot opens: the message's commitment is another.
+        # Files of one run share the age file, and each slot opens: the message's commitment differs.
         one_run = [split(self.read(f"{name}.paes")) for name in ("a", "b")]
         for a, b in (one_run, [split(self.sealed), split(self.seal(self.data))]):
             self.verified({"slot": joined(a[0], a[1], b[2], a[3]),

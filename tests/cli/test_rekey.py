@@ -401,7 +401,7 @@ class Files(RekeyCase):
         self.ok("rekey", "-q", *self.mine, *self.to_you, "t/f.paes")
         self.assertNotIn("system.posix_acl_access", os.listxattr(self.path("t/f.paes")))
         self.assertEqual(self.path("t/f.paes").stat().st_mode & 0o777, 0o640)
-        # Nor when decrypting over a file that kept that user out.
+        # The list is not kept when decrypting over a file that kept that user out, either.
         self.write("t/plain", b"old")
         os.removexattr(self.path("t/plain"), "system.posix_acl_access")
         self.path("t/plain").chmod(0o640)

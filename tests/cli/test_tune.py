@@ -62,7 +62,7 @@ class ProfileCase(Case):
 
 class AutoKernel(ProfileCase):
     def test_auto_takes_the_fastest_constant_time_kernel_of_the_profile(self):
-        # Neither the first of the table nor ttable, which is faster but leaks.
+        # It takes neither the first of the table nor ttable, which is faster but leaks.
         slow = self.constant[-1]
         self.profile["rates"].append(self.rate("cpu", slow, 2e9))
         self.store()

@@ -56,7 +56,7 @@ class Reports(Case):
         expected = {"input": "f", "output": "f.paes", "format": "raw", "bytes": 1000,
                     "device": "cpu", "fallback": None, "status": "ok", "exit": 0}
         self.assertEqual(report, {**report, **expected})
-        # Decrypting, too, reports the size of the plaintext.
+        # Decrypting reports the size of the plaintext as well.
         self.assertEqual(self.report("decrypt", *CBC, "-f", "f.paes")["bytes"], 1000)
 
     def test_json_goes_to_stderr_beside_data(self):

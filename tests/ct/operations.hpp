@@ -13,7 +13,7 @@ namespace paraes::ct {
 inline constexpr std::size_t max_messages = 32;  // of operations on several
 inline constexpr std::size_t max_text_bytes = max_messages * 4096;
 
-// What differs from run to run. XTS keys fill `key` up to twice the key size.
+// Values that differ from run to run. XTS keys fill `key` up to twice the key size.
 struct Secrets {
   alignas(64) std::uint8_t key[64];
   alignas(64) std::uint8_t text[max_text_bytes];
@@ -22,7 +22,7 @@ struct Secrets {
   std::uint8_t forged_bits;
 };
 
-// What an operation works on: `secrets`, and what is the same in all runs.
+// The input of an operation: `secrets`, and values that are the same in all runs.
 struct Work {
   const Kernel& kernel;
   unsigned key_bytes;
@@ -48,7 +48,7 @@ inline void nothing(const Work&) {}
 [[nodiscard]] std::span<const Operation> operations();
 [[nodiscard]] std::span<const Operation> probes();
 
-// What an operation has written; nothing of keys and of verdicts.
+// Returns what an operation has written, without keys and verdicts.
 [[nodiscard]] std::span<const std::uint8_t> output_of(const Operation& operation, const Work& work);
 
 }  // namespace paraes::ct

@@ -31,7 +31,7 @@ void hide_object(T& object) {
   return is_hidden({reinterpret_cast<const std::uint8_t*>(&verdict), 1});
 }
 
-// What memcheck has reported since the program started, repetitions included.
+// The number of reports by memcheck since the program started, repetitions included.
 [[nodiscard]] unsigned reports();
 
 [[nodiscard]] Buffer hidden_key(std::size_t bytes, unsigned seed = 7);

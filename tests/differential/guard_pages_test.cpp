@@ -76,7 +76,7 @@ TEST_P(GuardPagesNontemporal, EveryMode_MatchesOpenSslAndAccessesOnlyItsBuffers)
   support::Buffer iv = support::pattern(16, 30);
   std::fill(iv.begin() + 8, iv.end(), std::uint8_t{0xff});
   iv[15] = 0xb0;  // 64 bits of CTR's counter wrap after 80 blocks
-  // That of a data unit whose number is `iv`.
+  // The tweak of a data unit whose number is `iv`.
   const support::Buffer tweak = support::evp_ecb(Direction::encrypt, Bytes(keys).last(32), iv);
   KeySchedule schedule;
   kernel().expand(schedule, key.data(), 32);

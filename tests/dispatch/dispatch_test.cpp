@@ -266,7 +266,7 @@ std::vector<const void*> required_functions_of(const Kernel& kernel) {
           address(kernel.ghash_init),  address(kernel.ghash)};
 }
 
-// Those that a kernel has in both directions or in none.
+// The functions that a kernel has in both directions or in none.
 std::vector<std::pair<const void*, const void*>> optional_pairs_of(const Kernel& kernel) {
   return {{address(kernel.xts_encrypt), address(kernel.xts_decrypt)},
           {address(kernel.ecb_encrypt_nontemporal), address(kernel.ecb_decrypt_nontemporal)},
@@ -288,7 +288,7 @@ std::set<const void*> functions_of(const Kernel& kernel) {
   return all;
 }
 
-// Those in which kernels differ: kernels may share the others.
+// The functions in which kernels differ: kernels may share the others.
 std::set<const void*> parallel_functions_of(const Kernel& kernel) {
   std::set<const void*> all = functions_of(kernel);
   for (const void* shared : {address(kernel.expand), address(kernel.cbc_encrypt),
@@ -298,7 +298,7 @@ std::set<const void*> parallel_functions_of(const Kernel& kernel) {
   return all;
 }
 
-// Those for short keys, of which a kernel has all or none.
+// The functions for short keys, of which a kernel has all or none.
 std::set<const void*> short_functions_of(const Kernel& kernel) {
   return {address(kernel.gcm_expand), address(kernel.gcm_seal_short),
           address(kernel.gcm_open_short), address(kernel.gcm_seal_many),

@@ -36,7 +36,7 @@ MEASURE = ("import resource, subprocess, sys\n"
            "status = subprocess.run(sys.argv[1:]).returncode\n"
            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n"
            "sys.exit(status)")
-# Its size is no multiple of that of a block, a segment or a chunk.
+# Its size is not a multiple of that of a block, a segment or a chunk.
 SMALL = pattern(2 * 16384 + 100)
 
 

@@ -167,7 +167,7 @@ class ReadOnly(TreeCase):
 class Missing(VerbsCase):
     """Systems without some of the usual places, for root and for another user."""
 
-    # What hides each place, and what then must fail.
+    # The command that hides each place, and one that must then fail.
     TMP = "mount --bind /tmp /tmp; mount -o remount,bind,ro /tmp"
     PLACES = {
         "/proc": ("mount -t tmpfs -o ro tmpfs /proc", "test -e /proc/self/stat"),
@@ -183,7 +183,7 @@ class Missing(VerbsCase):
 
     def setUp(self):
         super().setUp()
-        # Neither in /dev/shm nor in /tmp.
+        # The tests hide /dev/shm and /tmp.
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="paraes-faults-", dir="/var/tmp"))
         self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
         self.work.chmod(0o755)

@@ -135,7 +135,7 @@ class Commands(MemoryCase):
         self.exhaust_all("keyset", jobs, "encrypt", "decrypt")
 
     def test_commands_for_secrets(self):
-        # What they print never gets to standard output.
+        # The secrets that they print never reach standard output.
         for key, seal in (
             (KEY, ["--key-command", "cat k"]),
             (PASSPHRASE, ["--passphrase-command", "cat p", *CHEAP]),

@@ -55,7 +55,7 @@ OPERATIONS = {
     42: "batch_forget", 45: "rename2", 47: "copy_file_range", 51: "tmpfile",
 }
 WITHOUT_ANSWER = {"forget", "batch_forget", "interrupt"}
-# Of a pass-through to a folder of this machine. FUSE has no locks here: the kernel keeps them.
+# Calls are passed to a folder of this machine. FUSE offers no locks here: the kernel keeps them.
 ATTRIBUTES = struct.Struct("=6Q10I")
 ENTRY = struct.Struct("=4Q2I")
 IN_HEADER = struct.Struct("=2I2Q4I")

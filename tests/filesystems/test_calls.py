@@ -12,7 +12,7 @@ from support import BIN
 
 MISSING = ("ENOSYS", "EOPNOTSUPP")
 ALL = (*MISSING, "EPERM", "EACCES")
-# The errors without which every run succeeds, by operation.
+# The errors despite which every run succeeds, by operation.
 WORKS = {
     "access": ("ENOSYS",),  # others would keep every process out of its folders
     "chmod": (*MISSING, "EPERM"),
@@ -30,7 +30,7 @@ WORKS = {
     "truncate": ALL,
     "utimens": (*MISSING, "EPERM"),
 }
-# What keeps the rule, whether it fails or not.
+# Runs with these errors keep the rule, whether they fail or not.
 FAILS = {
     "chmod": ("EACCES",),
     "create": ("EOPNOTSUPP", "EPERM", "EACCES"),

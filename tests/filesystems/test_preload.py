@@ -43,7 +43,7 @@ SELDOM = {"copy_file_range", "fchown", "fgetxattr", "fremovexattr", "mkdirat", "
           "sync_file_range"}
 # Calls that are made where there are no unnamed files.
 FOR_NAMED = {"create": {"tmpfile": "EOPNOTSUPP"}, "renameat2": {"tmpfile": "EOPNOTSUPP"}}
-# What file systems lack together.
+# Calls that real file systems lack together.
 SYSTEMS = {
     "SFTP": {"tmpfile": "EOPNOTSUPP", "renameat2": "EINVAL", "flock": "ENOSYS"},
     "FAT": {"tmpfile": "EOPNOTSUPP", "renameat2": "EINVAL", "linkat": "EPERM", "fchmod": "EPERM"},

@@ -8,7 +8,7 @@ from bench import LONG, BenchCase, require_fuse, sample, sftp_server, sshfs
 from test_names import NamesCase
 
 RENAMES = "rename,posix-rename,hardlink"
-# What a server denies (sftp-server -P), whether every run succeeds there nevertheless, and what it says.
+# Requests that a server denies (sftp-server -P): whether every run succeeds nevertheless, and its message.
 DENIED = {
     "hardlink": (True, None),
     "fsync": (True, None),

@@ -104,7 +104,7 @@ void check_plan(const CryptOptions& options) {
   require(plan.keys.given().size() <= 1);
 }
 
-// What read_arguments returned is what CLI11 and the verb get.
+// Checks that CLI11 and the verb get what read_arguments returned.
 void check_parsed(Command& command, const cli::Arguments& arguments) {
   std::vector<std::string> words(arguments.words.rbegin(), arguments.words.rend());
   try {

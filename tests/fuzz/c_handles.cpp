@@ -53,8 +53,8 @@ class Room {
 
 void append(Buffer& to, Bytes more) { to.insert(to.end(), more.begin(), more.end()); }
 
-// What a message is encrypted with: a key of one of two values in a format, which decides whether
-// another secret opens it.
+// The secret of a message: a key of one of two values in a format, which decides whether another
+// secret opens it.
 struct Recipe {
   std::size_t format = 0;
   std::size_t key_bytes = 16;
@@ -167,7 +167,7 @@ class Program {
   const Sealed* any_sealed() {
     return sealed_.empty() ? nullptr : sealed_[number(input_, 0, sealed_.size() - 1)].get();
   }
-  // What was encrypted as a whole is decrypted by another handle of its secret.
+  // Decrypts a message that was encrypted as a whole, by another handle of its secret.
   void keep(Sealed made) {
     const support::SecretHandle secret = handle_of(made.recipe);
     Room room(made.bytes.size());
@@ -301,7 +301,7 @@ class Program {
     decryptor.at += more.size();
     decryptor.changed = decryptor.changed || changes;
     append(decryptor.plain, room.first(written));
-    // What came is the beginning, and all of it only at the end of all that was encrypted.
+    // The output so far is the beginning of the plaintext, and at the end all of it.
     const Buffer& plain = decryptor.of->plain;
     require(decryptor.plain.size() <= plain.size() &&
             std::equal(decryptor.plain.begin(), decryptor.plain.end(), plain.begin()));
@@ -421,7 +421,7 @@ class Program {
         noted(paraes_gcm_encrypt_into(gcm.get(), nonce.data(), nonce.size(), nullptr, 0,
                                       plain.data(), plain.size(), sealed.data(), sealed.size()));
     require((encrypted == PARAES_OK) == (gcm && nonce.size() >= 8));
-    // The same as one of many.
+    // Encrypts it once more, as one of many.
     Room many(sealed.size());
     paraes_gcm_message message = {};
     message.nonce = nonce.data();

@@ -1,4 +1,4 @@
-// What the fuzzers share: choices from the bytes of libFuzzer, and checks of what comes of them.
+// Shared by the fuzzers: choices from the bytes of libFuzzer, and checks of the results.
 #pragma once
 
 #include <fuzzer/FuzzedDataProvider.h>

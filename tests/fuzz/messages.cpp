@@ -67,8 +67,8 @@ void check_sealing(Input& input, const Message& message, const Buffer& plain,
   }
 }
 
-// What is released without salvage: all that opens. `cut`: at the end of a pipe, whose size is that
-// of no message, the last segment opens in either way.
+// The plaintext that is released without salvage: all that opens. `cut`: at the end of a pipe,
+// whose size no message has, the last segment opens in either way.
 struct Released {
   Buffer plain;         // with zeros for the rest
   std::size_t end = 0;  // up to here, it is released in order

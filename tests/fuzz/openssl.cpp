@@ -82,7 +82,7 @@ void check(Input& input, const Case& given) {
   const bool encrypting = input.ConsumeBool();
   Buffer in = plain;
   if (!encrypting) {
-    // What OpenSSL wrote, or something that became of it: mostly with bad padding.
+    // OpenSSL's output, perhaps damaged: mostly with bad padding.
     in = by_evp(given, true, plain).value();
     damage(input, in);
   }
@@ -102,7 +102,7 @@ std::unique_ptr<Source> ordered(const Buffer& data) {
   return std::make_unique<support::TricklingSource>(data);
 }
 
-// What has been encoded comes back, and anything else is refused or decoded, from any pieces.
+// Encoded bytes come back, and anything else is refused or decoded, from any pieces.
 void check_base64(Input& input) {
   Buffer bytes = take(input, number(input, 0, 300));
   Buffer encoded(4 * ((bytes.size() + 2) / 3) + 1);

@@ -41,9 +41,9 @@ struct Derived {
 // The segments, without the header.
 [[nodiscard]] support::Buffer seal_by_evp(const Derived& derived, Bytes plain);
 
-// What OpenSSL opens of a message that may have been changed. It alone says what is intact: a
-// changed message can be one under the same key again, because libFuzzer finds the bytes of such in
-// other inputs.
+// The plaintext that OpenSSL finds in a message that may have been changed. It alone says what is
+// intact: a changed message can be valid under the same key again, because libFuzzer finds the
+// bytes of others in its inputs.
 struct Opened {
   struct Segment {
     std::size_t offset = 0;        // in the plaintext
@@ -65,7 +65,7 @@ struct Opened {
 [[nodiscard]] Opened open_by_evp(const Derived& derived, Bytes segments, std::uint64_t first = 0,
                                  bool to_end = true);
 
-// The same as what paraes works on.
+// Returns the parts of a message as paraes uses them.
 [[nodiscard]] Message::Parts parts_of(const Derived& derived);
 
 }  // namespace paraes::fuzz

@@ -70,9 +70,9 @@ void check_scrypt(const Preface& preface, Bytes passphrase) {
   require(equal(key.span(), expected));
 }
 
-// What OpenSSL derives for a header, or nothing if it is none under this key. Another wrap, of any
-// size, is another way to the same key: it is not part of the message. Another salt with its own
-// commitment is a header as well: libFuzzer can put together those of two inputs.
+// Derives the keys of a header by OpenSSL, or returns nothing if it is none under this key. A
+// different wrap, of any size, leads to the same key: it is not part of the message. Another salt
+// with its own commitment is a header as well: libFuzzer can put together those of two inputs.
 std::optional<Derived> derived_of(const Buffer& given, const Buffer& key, const Buffer& context) {
   Preface preface;
   if (refuses([&] { preface = Preface::parse(given); })) return std::nullopt;

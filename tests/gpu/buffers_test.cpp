@@ -1,5 +1,5 @@
-// What real kernels leave in device memory: nothing, when their cipher is destroyed. The device is
-// the first OpenCL device (PoCL), and failing_opencl.cpp looks into its buffers.
+// Real kernels leave nothing in device memory when their cipher is destroyed. The device is the
+// first OpenCL device (PoCL), and failing_opencl.cpp looks into its buffers.
 
 #include <gtest/gtest.h>
 

@@ -312,7 +312,7 @@ class WithStandIns(StandIns):
         self.assertNotIn("--max-size", self.commands.read_text().splitlines()[-1])
         summary = json.loads((other / "summary.json").read_text())
         self.assertIsNone(summary["steps"]["papers"]["reason"])
-        # And so does one with the same results.
+        # A second run with the same results does so as well.
         self.check("papers", FAKE="lab")
         self.assertLessEqual({"papers/parts/0", "papers/parts/1"}, set(self.folders()))
         self.assertIn("--continue none.tar: ", self.check("papers", "--continue", "none.tar", FAKE="lab"))
@@ -369,7 +369,7 @@ class WithStandIns(StandIns):
                                            "crossover": True})
         for name, runs in (("memory", 4), ("crossover", 1)):
             self.assertEqual(len(self.runs(name)), runs)
-            # Else paraes-lab does not read it.
+            # paraes-lab reads this schema only.
             self.assertEqual(json.loads(self.read(f"{name}.json"))["schema"], 7)
         self.assertEqual(self.read("check.log").count("==== memory"), 2)
 
@@ -560,12 +560,12 @@ class Packed(Folder):
         packed = {path.name for path in (self.packed / "programs").iterdir()}
         self.assertGreater(len(packed), len(one))
         self.assertLessEqual(one, packed)
-        # And the variants that check measures.
+        # The package has the variants that check measures as well.
         _, four = self.compile("sm_90", "ttable", "tables=4,groups=1")
         self.assertLessEqual(four, packed)
         _, usual = self.compile("sm_90", "ttable")
         self.assertFalse(four & usual)
-        # What is left out as usual is just that.
+        # On this chip, ghash=tensor is the usual variant.
         self.assertEqual(self.compile("sm_90", "ttable", "ghash=tensor"), (0, usual))
 
 

@@ -57,7 +57,7 @@ std::vector<DeviceMessage> make_messages(std::span<const std::uint64_t> sizes, u
   return messages;
 }
 
-// What lies behind the texts: room for tags.
+// The room for tags behind the texts.
 constexpr std::size_t tag_gap = 32;
 
 struct Keys {
@@ -333,7 +333,7 @@ TEST_P(DeviceCiphers, LongGcmMessagesMatchOpenssl) {
   }
 }
 
-// So many messages that the product of their number and that of their tiles exceeds 32 bits.
+// The product of the numbers of messages and of tiles exceeds 32 bits.
 TEST_P(DeviceCiphers, CallsMayHaveManyMessages) {
   constexpr unsigned count = 70000;
   const Keys keys(2, 16);

@@ -58,7 +58,7 @@ void expect_no_secret_kept(const Fake& fake) {
   const Buffer tweak =
       support::evp_ecb(Direction::encrypt, Bytes(keys).last(32), Buffer(16, std::uint8_t{4}));
   EXPECT_FALSE(fake.kept(tweak)) << "tweak";
-  // What messages have may be kept: the counter of CTR.
+  // Values of messages may be kept: the counter of CTR.
   EXPECT_TRUE(fake.kept(make_key(16, 2)));
 }
 

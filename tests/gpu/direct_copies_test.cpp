@@ -66,7 +66,7 @@ class Text {
   Buffer plain_;
 };
 
-// What the stand-in's kernels make of a text.
+// The output of the stand-in's kernels for a text.
 Buffer echo_of(Buffer text) {
   for (std::uint8_t& byte : text) byte ^= 0x5c;
   return text;
@@ -240,7 +240,7 @@ TEST_P(DirectCopies, AreNotMadeWithMemoryOfAnotherDeviceOrThatMigratesOrIsUnknow
   in.fill(support::pattern(text_bytes));
   Fake::tell("kernels:1,echo:1,managed:1");
   expect_copies(in, out, false, false, work);
-  // A query that fails is no error.
+  // A query that fails is not an error.
   const std::string query = name("cuPointerGetAttributes", "hipDrvPointerGetAttributes");
   Fake::tell("kernels:1,echo:1,fail:" + query + ":0:1");
   expect_copies(in, out, false, false, work);
@@ -576,7 +576,7 @@ TEST_P(DirectCopies, HaveEndedWhenTheWaitForThemFails) {
     Fake::tell("kernels:1,echo:1,fail:" + call + ":0:" + std::to_string(code));
     EXPECT_THROW(queue->finish(), DeviceError);
     EXPECT_EQ(fake_.pending(text.data()), 0);
-    // And if another queue has lost the device before.
+    // It also throws if another queue has lost the device before.
     const auto other = device_->make_queue();
     EXPECT_THROW(other->finish(), DeviceError);
     queue->download(text.data(), memory, 0, 100);

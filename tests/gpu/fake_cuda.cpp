@@ -62,7 +62,7 @@
 #define PARAES_ENTER_DEVICE() \
   const Lock lock(mutex);     \
   if (const int code = enter_device(__func__); code != 0) return code
-// And unless its stream is one of the device.
+// PARAES_ENTER_STREAM also fails unless its stream is one of the device.
 #define PARAES_ENTER_STREAM() \
   PARAES_ENTER_DEVICE();      \
   if (!is_stream(stream)) return invalid_handle

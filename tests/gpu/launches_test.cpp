@@ -239,7 +239,7 @@ TEST_P(KernelsOnDevice, ComputeTwoPercentMoreBlocksThanSegmentsHaveAtMost) {
   }
 }
 
-// What EntryLauncher::copy_in() launches where the device can read the memory of the host.
+// EntryLauncher::copy_in() launches this where the device can read the memory of the host.
 TEST_P(KernelsOnDevice, CopyWords) {
   const auto context = open_context({"opencl", {0}}, find_gpu_kernel(GetParam()));
   const std::unique_ptr<Queue> queue = context->device().make_queue();

@@ -371,7 +371,7 @@ TEST_P(ManyMessages, BatchWipesItsKeys) {
   }
 }
 
-// The same for a cipher with a key of its own. The other kernels pass it to CUDA's driver.
+// The key of a single cipher, of `bitslice`: the other kernels pass it to CUDA's driver.
 TEST(OneKey, IsWipedWithItsCipher) {
   PARAES_NEEDS_DEVICE(test_device());
   PARAES_NEEDS_MEMORY_SEARCH();

@@ -358,7 +358,7 @@ TEST_P(Gpu, XtsUnitsLargerThanALaunchMatchTheCpu) {
   EXPECT_EQ(support::difference(out, in), "");
 }
 
-// So many units that bitslice computes their tweaks in planes, and one less.
+// bitslice computes the tweaks of this many units in planes, but not those of one less.
 TEST_P(Gpu, XtsOfManyUnitsMatchesTheCpu) {
   const auto context =
       gpu::open_context(gpu::parse_device(test_device()).value(), gpu::find_gpu_kernel(GetParam()));

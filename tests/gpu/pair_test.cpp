@@ -141,7 +141,7 @@ TEST(PairRates, ASlowSideDoesNotKeepTheOtherWaiting) {
     for (int i = 0; i < 2; ++i) share_out(machine, rates, 1000);  // measures both
     for (const unsigned chunks : {1U, 20U, 100U, 1000U, 4000U}) {
       const Shares shares = share_out(machine, rates, chunks);
-      // What the better side would take alone, and how long it takes to fill the GPU.
+      // The time of the better side alone, and the time to fill the GPU.
       const double alone = bounds_of(machine, chunks).alone;
       EXPECT_LT(shares.time,
                 1.35 * alone + 2 * std::min(machine.latency_ns + machine.gpu_ns * chunk,

@@ -91,7 +91,7 @@ TEST_F(Staging, FilesAreReadIntoAndWrittenFromPinnedMemory) {
     EXPECT_EQ(source.pinned, bytes);
     EXPECT_EQ(sink.pinned, sink.data.size() - c2sp_header_bytes);
 
-    // What the GPU has sealed, the CPU opens, and the GPU, too.
+    // The CPU and the GPU open what the GPU has sealed.
     const Bytes header = Bytes(sink.data).first(c2sp_header_bytes);
     support::RandomSource sealed(sink.data);
     support::OrderedSink on_cpu;
@@ -217,7 +217,7 @@ class SegmentsInPlace : public Staging {
       EXPECT_EQ(support::difference(segments[i].out, sealed[i]), "") << "segment " << i;
     }
 
-    // And back, with every third one damaged.
+    // Open them again, with every third one damaged.
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const std::size_t place = segments[i].out.data() - staging->out().data();
       std::copy(sealed[i].begin(), sealed[i].end(), staging->in().begin() + place);
@@ -273,7 +273,7 @@ TEST_F(SegmentsInPlace, ThatTheMemoryDoesNotHaveAreRefused) {
   EXPECT_EQ(refusal(in.subspan(32, 32), out.subspan(48, 48)), "");
   EXPECT_HAS(refusal(elsewhere, out.subspan(48, 64)), "is not in the memory");
   EXPECT_HAS(refusal(in.subspan(32, 32), elsewhere), "is not in the memory");
-  // At the end there is room, too.
+  // The end has room as well.
   const auto from = static_cast<std::size_t>(in.size() - 9) / 16 * 16;
   const auto to = static_cast<std::size_t>(out.size() - 25) / 16 * 16;
   EXPECT_EQ(refusal(in.subspan(from, 9), out.subspan(to, 25)), "");

@@ -77,7 +77,7 @@ def test_rounds_on_amd_are_counted_in_the_assembly(tmp_path):
     for row in found:
         # A look-up takes an instruction for its address at least, and another to add it.
         assert 32 <= row["vector"] < 80
-        # A block has 16 look-ups of 4 bytes a round; 64 threads take 128 bytes a cycle.
+        # A block has 16 look-ups of 4 bytes per round; 64 threads take 128 bytes per cycle.
         assert row["units"]["local memory"] == 2
         assert row["scratch_bytes"] == 0
     assert re.search(r"^ttable +CTR +\d+ +0 B +\d+ ", text, re.M)

@@ -28,8 +28,8 @@ KEY = bytes(range(32))
 TENSOR_BYTES = 64 << 20
 SAMPLE_BYTES = 32
 SEARCHED_BYTES = 512 << 20  # of tensors, when memory is searched: each is looked for in all of it
-# Of paraes's load_file: at most so much of the time of safetensors', and at least so much of the
-# rate of a bare copy.
+# Limits for paraes's load_file: at most so much of the time of safetensors', and at least so much of
+# the rate of a bare copy.
 MOST_TIME, LEAST_RATE = 1.1, 0.8
 
 LOAD = """
@@ -150,7 +150,7 @@ def search(sealed, device, samples):
     with subprocess.Popen([sys.executable, "-c", LOAD, sealed, device], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as process:
         try:
-            # Libraries print, too.
+            # Libraries print as well.
             lines = iter(process.stdout.readline, "")
             line = next((line for line in lines if line.startswith("loaded ")), "nothing")
             assert line != "nothing", "the file was not loaded"

@@ -71,7 +71,7 @@ def compare(library):
 class Abi(unittest.TestCase):
     maxDiff = None
 
-    # Of the same sources, with debugging information.
+    # The library is built from the same sources, with debugging information.
     @unittest.skipUnless(os.uname().machine == "x86_64", "the record is for x86-64")
     def test_library_has_the_recorded_interface(self):
         changed, text = compare(os.environ["PARAES_C_DEBUG_LIBRARY"])

@@ -17,7 +17,7 @@ from paraes.lab import cli, discovery
 # A shell without job control ignores SIGINT in what it starts in the background, and so would these
 # tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# The same examples every time, no folder left behind, and no deadlines on a busy machine.
+# Use the same examples every time, leave no folder behind, and set no deadlines on a busy machine.
 settings.register_profile("lab", derandomize=True, database=None, deadline=None)
 settings.load_profile("lab")
 configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "paraes-lab-hypothesis")

@@ -92,7 +92,7 @@ def test_crossovers_with_and_without_transfers_are_those_of_the_formulas():
         rows.append(row(ns=1000 + 10 * n, bytes=n, mode="gcm"))
         rows.append(row(ns=20000 + 0.1 * n, bytes=n, cache=None, **gpu))
         rows.append(row(ns=100000 + n, bytes=n, scope="transfer", **gpu))
-        # Many messages on the CPU are another job.
+        # Many messages on the CPU are a different job.
         rows.append(row(ns=1.0 * n, bytes=n, mode="gcm", messages=n // 1024, keys="one"))
     found = {line[1]: line[4] for line in table(loaded(*rows), "crossover").rows}
     assert found["kernel only"].value == pytest.approx(1919, rel=0.06)

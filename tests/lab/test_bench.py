@@ -317,7 +317,7 @@ def test_a_byte_order_mark_is_skipped(tmp_path):
     assert len(bench.load(path).rows) == 1
 
 
-# What bench/comparison wrote has another form; its own test reads it.
+# Results of bench/comparison have another form; its own test reads them.
 RECORDED = [path for path in sorted(RESULTS.glob("*.json")) if "comparison" not in path.name]
 
 

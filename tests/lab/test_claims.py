@@ -534,7 +534,7 @@ def test_a_claim_on_every_size_says_how_to_measure_those_that_were_left_out():
     assert lines["decryption-gpu"]["verdict"] == "undecided"
     command = "paraes-lab reproduce pousa-2011 -o NEW --max-size 15MiB --ranks 2,4"
     assert here.endswith(f"; to measure the other sizes: {command}")
-    # Of one process each, more sizes decide nothing without more processes.
+    # With one process each, more sizes decide nothing without more processes.
     quick = simulate("pousa-2011", max_size=MIB, processes=1, ranks=[2, 4])
     assert f": {command}" in found(quick, "pousa-2011")["copies-share"]["here"].replace("255", "15")
 

@@ -21,7 +21,7 @@ def good(tmp_path):
     return written(tmp_path / "good.json", *rows())
 
 
-# What was typed, the status, and how the line on standard error begins.
+# The arguments, the status, and the beginning of the line on standard error.
 GOLDEN = [
     ("report", 2, "the following arguments are required: RESULTS.json (see "),
     ("frobnicate", 2, "argument VERB: invalid choice: 'frobnicate'"),

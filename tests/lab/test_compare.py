@@ -154,7 +154,7 @@ def test_one_process_each_decides_only_large_differences(of_b, word):
     assert [line.verdict for line in found.lines] == [word] * 4
     assert all(line.one_process and line.reason is None for line in found.lines)
     ratio = found.lines[0].ratio
-    # What processes of one program differ by is in the interval.
+    # The interval includes the difference between processes of one program.
     assert ratio.interval.low < ratio.value / 1.25 and ratio.value * 1.25 < ratio.interval.high
 
 
@@ -202,7 +202,7 @@ def test_samples_too_few_for_all_rows_say_how_many_are_needed():
 
 
 def test_a_slow_drift_within_a_process_widens_the_interval():
-    # The same 31 times: in order they are a drift, and neighbours are alike; mixed they are noise.
+    # In order, the 31 times are a drift, and neighbours are alike; mixed, they are noise.
     times = list(1000.0 * np.exp(np.linspace(0, 1, 31)))
     mixed = [times[(7 * i) % 31] for i in range(31)]
 

@@ -47,7 +47,7 @@ def test_rows_cost_what_the_bench_does_for_them():
     # From 0.1 s on, a call brings its data itself.
     long = replace(CPU_RUN, size=16 * MIB)
     assert seconds_of([long], paces) == pytest.approx(5 * 16 * call, rel=0.1)
-    # Of a fast GPU, the processor's part is most: filling, and checking by OpenSSL.
+    # With a fast GPU, the processor takes longest: filling, and checking by OpenSSL.
     fast = replace(GPU_RUN, size=1024 * MIB)
     assert seconds_of([fast], Paces(4, start=0, gpu_start=0)) > 2
     timed = replace(GPU_RUN, min_time=2.0)

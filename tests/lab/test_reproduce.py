@@ -256,7 +256,7 @@ def test_report_lists_contradictions_with_both_sides(fake, tmp_path):
 def test_min_time_is_passed_to_the_bench(fake, tmp_path, lab):
     options = ("--quick", "--min-time", "2", "-o", tmp_path / "o", "--paraes", fake / "paraes")
     assert lab("reproduce", "soares", *options)[0] == 0
-    # Those with other samples only find out how fast the machine is.
+    # Runs with other samples only find out how fast the machine is.
     lines = [line for line in log_of(tmp_path) if "--samples 7 " in line]
     assert lines and all("--min-time 2 " in line for line in lines)
 

@@ -111,7 +111,7 @@ def test_scalings_recover_a_known_serial_fraction():
         assert p.karp_flatt in p.karp_flatt_interval
         assert p.efficiency == pytest.approx(amdahl(0.1, p.workers) / p.workers)
         assert p.speedup in p.speedup_interval
-    # Against the best serial kernel, which is twice as fast.
+    # This compares with the best serial kernel, which is twice as fast.
     assert found.points[2].best_serial == pytest.approx(amdahl(0.1, 4) / 2)
     assert found.fit.fraction == pytest.approx(0.1, abs=1e-6)
     assert found.fit.points == 2  # 2 and 4 threads: 8 on 4 cores are left out

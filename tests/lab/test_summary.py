@@ -235,7 +235,7 @@ def test_what_the_machine_lacks_is_said_in_one_line_for_all_claims_of_a_paper():
         "8 to 32 CPUs are needed; this machine has 2",
     ]
     assert all(re.fullmatch(r"\d+ claims", row[1]) for row in lacking)
-    # Nothing is said of it in the tables, and the reason stands in two places at the end.
+    # The tables do not mention it, and the reason is in two places at the end.
     text = export.markdown(document)
     assert text.count("no GPU here") <= 2, text.count("no GPU here")
     assert "- **GPU**: none\n" in text

@@ -39,7 +39,7 @@ void add_repeated(support::EvpGcmStream& stream, Bytes window, std::uint8_t* out
   }
 }
 
-// What GHASH makes of a state over some blocks: state * factor + addend.
+// The effect of GHASH over some blocks on a state: state * factor + addend.
 struct HashStep {
   Block factor;
   Block addend;

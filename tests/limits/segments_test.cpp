@@ -55,7 +55,7 @@ Format tink(std::uint64_t segment_bytes, std::size_t derived_key_bytes) {
           most_of_tink};
 }
 
-// Those whose segments are small enough to process some of them.
+// Formats whose segments are small enough to process some of them.
 std::vector<Format> formats() {
   return {
       {"c2sp", std::make_shared<Message>(new_c2sp_message(key, {}), Execution{}), most_of_c2sp},
@@ -67,8 +67,8 @@ std::vector<Format> formats() {
       tink(std::uint64_t{1} << 20, 32)};
 }
 
-// And those with the largest segments that the format allows: the longest messages have almost
-// 2^63 bytes.
+// Adds formats with the largest segments that are allowed: the longest messages have almost 2^63
+// bytes.
 std::vector<Format> all_formats() {
   std::vector<Format> all = formats();
   all.push_back(tink((std::uint64_t{1} << 31) - 1, 32));

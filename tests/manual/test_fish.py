@@ -56,7 +56,7 @@ class Fish(support.ShellCase):
 
     def test_files(self):
         self.make("a.paes", "my file.paes", "my.key", "notes.enc", "photos/")
-        # Those that end in .paes come first, and the others stay possible.
+        # Names that end in .paes come first, and the others stay possible.
         self.assertIn("a.paes", self.offers("paraes decrypt "))
         self.check({
             "paraes decrypt my\\ f": ["my file.paes"],

@@ -151,7 +151,7 @@ class Kills(FaultCase):
               flush=True)
         for way in needed:
             self.assertGreater(ends[way], 0, f"no run ended {way}")
-        # Of 100 kills, one or two.
+        # One or two of 100 kills do this.
         self.assertLessEqual(ends["with a launcher that hangs"], 1 + kills // 10, ends)
 
     def test_rank_killed_at_a_random_moment_leaves_no_partial_output(self):
@@ -237,7 +237,7 @@ class DifferentFiles(FaultCase):
                             'exec "$@"')
 
     def test_rank_in_another_working_folder_agrees_or_fails(self):
-        # The names are relative. Success would be right, too, if the output is complete.
+        # The names are relative. Success would also be right, if the output is complete.
         for verb, source, target in self.RUNS:
             with self.subTest(verb=verb):
                 done = self.with_last(self.ELSEWHERE, verb, *SHARED, *KEY, "-o", target, source)

@@ -24,7 +24,7 @@ from ranks import (
     pattern,
 )
 
-# The last is no multiple of segments, blocks or ranks; the one before it has fewer segments than
+# The last is not a multiple of segments, blocks or ranks; the one before it has fewer segments than
 # the largest number of ranks.
 SIZES = (0, 1, SEGMENT - 1, SEGMENT, SEGMENT + 1, 3 * SEGMENT + 5, 5 * MIB + 1)
 LARGE = 5 * MIB + 7

@@ -13,7 +13,7 @@ WARNINGS = {
     # CPack adds the call to its scripts beside the trigger, which the policy wants.
     "maintscript-calls-ldconfig",
 }
-# What each package needs, whatever the release calls the library of OpenSSL.
+# The dependencies of each package, whatever the release calls the library of OpenSSL.
 NEEDS = {
     "paraes": {"libc6", "libgomp1", "libssl"},
     "paraes-mpi": {"libc6", "libssl", "libmpi"},

@@ -372,7 +372,7 @@ def test_chained_urls(key_file, tmp_path):
     assert fs.cat_file(url, 3, 9) == BLOCK[3:9]
     files = fsspec.open_files(f"paraes::file://{tmp_path}/*.paes", paraes={"key_file": key_file})
     assert [file.path for file in files] == [path]
-    # The file system below may be named by options, too.
+    # Options may name the file system below as well.
     fs = fsspec.filesystem("paraes", target_protocol="file", key_file=key_file)
     assert fs.cat_file(path) == BLOCK
     mapper = fsspec.get_mapper(f"paraes::file://{tmp_path}/map", paraes={"key_file": key_file})
@@ -718,7 +718,7 @@ def test_an_object_that_changes_while_it_is_read(faulty):
             with pytest.raises(FileError, match="changed while it was read") as changed:
                 file.read(1 << 20)
             assert changed.value.errno == errno.ESTALE
-        # What was known of the old one is not used for the new one.
+        # Properties of the old object are not used for the new one.
         fs.pipe_file("/x", BLOCK)
         assert fs.cat_file("/x", 0, 3) == BLOCK[:3]
         faulty.pipe_file("/x", paraes.seal(new, key=KEY))

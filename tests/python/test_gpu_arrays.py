@@ -385,7 +385,7 @@ def test_readers_fill_arrays_in_order_on_the_stream_of_their_library(fake, tmp_p
         assert read(out) == size and set(out.asked) == {torch.current}
         assert cuda.calls("cuMemcpyHtoDAsync_v2") > copies
         assert read(out, stream=other) == size and out.asked[-1] == other
-        # What another stream still does with the memory comes first.
+        # Work of another stream on the memory comes first.
         def waits(stream):
             before = cuda.calls("cuStreamWaitEvent")
             read(Interface(cuda.allocate(size), size, stream=stream), stream=other)

@@ -58,7 +58,7 @@ SALT = slice(32, 56)  # of an object in the format of paraes
 SECRETS = {"key", "key_file", "key_command", "passphrase"}
 
 
-# Of Dask, which serves its own state also without a dashboard.
+# Dask warns of this: it serves its own state even without a dashboard.
 pytestmark = pytest.mark.filterwarnings("ignore:Port .* is already in use")
 
 

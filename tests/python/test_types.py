@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 import sys
 
-# What stubtest says of all functions and classes of nanobind.
+# stubtest says this of all functions and classes of nanobind.
 OF_NANOBIND = ("is not a function", "is inconsistent, metaclass differs",
                "is a disjoint base at runtime", "stub is a staticmethod but runtime is not",
                'stub does not have *args parameter "args"')

@@ -1,4 +1,4 @@
-// What try_aead.cpp and try_stream.cpp share: cases from standard input, and buffers with canaries.
+// Shared by try_aead.cpp and try_stream.cpp: cases from standard input, and buffers with canaries.
 #pragma once
 
 #include <cstdio>

@@ -33,7 +33,7 @@ struct Sealed {
 // nonce: 1 to 128 bytes.
 [[nodiscard]] Sealed evp_gcm_encrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in);
 
-// The same in parts: associated data first, without `out`, then the text.
+// Encrypts in parts: associated data first, without `out`, then the text.
 class EvpGcmStream {
  public:
   EvpGcmStream(Bytes key, Bytes nonce);

@@ -61,7 +61,7 @@ std::optional<long> number_after(const std::string& word) {
   return std::strtol(text.c_str() + at + word.size(), nullptr, 10);
 }
 
-// What a directive gives as the answer to this query.
+// Returns the answer that a directive gives to this query.
 std::optional<std::string> replaced_info(std::uint32_t name) {
   std::istringstream all(directives());
   for (std::string one; std::getline(all, one, ',');) {

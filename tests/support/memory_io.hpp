@@ -83,7 +83,7 @@ class SilentSource : public OrderedSource {
   bool cancelled_ = false;
 };
 
-// Also records which ranges were read.
+// A source that records which ranges were read.
 class RandomSource : public PositionalSource {
  public:
   explicit RandomSource(Buffer data) : data_(std::move(data)), size_(data_.size()) {}

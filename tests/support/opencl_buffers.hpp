@@ -1,4 +1,4 @@
-// What programs that are linked with failing_opencl.cpp can ask it.
+// Functions for programs that are linked with failing_opencl.cpp.
 #pragma once
 
 #include <cstddef>
@@ -35,5 +35,5 @@ struct ParaesCommand {
 };
 // From now on, commands are recorded. They must have no events of their own.
 void paraes_record_commands();
-// Those since then, in the order in which they were enqueued. All queues must be done.
+// Returns the recorded commands, in the order in which they were enqueued. All queues must be done.
 std::vector<ParaesCommand> paraes_recorded_commands();

@@ -113,7 +113,7 @@ TEST_F(Age, Decrypt_ThatIsRefused_SaysWhy) {
       "echo 'age: error: no identity matched any of the recipients' >&2\n"
       "echo 'age: report unexpected or unhelpful errors at https://filippo.io/age/report' >&2\n"
       "exit 1";
-  // Also if it has written a key before.
+  // It is a refusal even if the program has written a key before.
   for (const std::string before : {"", "cat \"$folder/key\"\n"}) {
     const auto error = caught<WrongKey>([&] { return decrypt(before + refusal); });
     ASSERT_TRUE(error);
@@ -130,7 +130,7 @@ TEST_F(Age, Decrypt_ThatIsRefused_SaysWhy) {
   const std::string flood = text_of("yes words | head -c 1000000 >&2; exit 1");
   EXPECT_NE(flood.find("words; words"), std::string::npos);
   EXPECT_LT(flood.size(), 20000U);
-  // What a refusal says is in the exception alone.
+  // The text of a refusal is in the exception alone.
   EXPECT_TRUE(messages.empty());
 }
 
@@ -167,7 +167,7 @@ TEST_F(Age, ProgramInARelativeFolderOfPath_IsUnavailable) {
   const std::string relative = fs::relative(folder.path()).string();
   ASSERT_NE(relative.front(), '/');
   {
-    // Also if an absolute one follows.
+    // It is refused even if an absolute one follows.
     const ScopedEnvironment path("PATH", relative + ":" + folder.path() + ":" + before);
     EXPECT_TRUE(throws<Unavailable>([&] { return decrypt(program); }, "relative"));
   }
@@ -237,7 +237,7 @@ TEST_F(Age, Encrypt_ReturnsTheAgeFileThatTheProgramWrites) {
   EXPECT_EQ(support::difference(folder.read("input"), run_key), "");
   EXPECT_EQ(arguments(), "-r age1x -r ssh-ed25519 AAAA -R " + folder.path("more") + " ");
   expect_no_secret_in_dump();
-  // Also if it does not read the key.
+  // This works even if the program does not read the key.
   EXPECT_EQ(support::difference(encrypt("cat \"$folder/age-file\""), age_file), "");
 }
 

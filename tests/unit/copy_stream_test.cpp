@@ -191,7 +191,7 @@ TEST(CopyStream, IsTheOneChunkAnswerAroundTheEndsOfChunks) {
   }
 }
 
-// What is left after whole units joins the last one, which may become too large.
+// The rest after whole units joins the last one, which may become too large.
 TEST(XtsStream, TooLargeLastUnit_IsRefusedBeforeAnythingIsProcessed) {
   constexpr std::size_t unit = max_xts_unit_bytes;
   const auto encryption = open(BlockMode::xts, true, unit, Direction::encrypt, 1);
@@ -305,7 +305,7 @@ class PausingSource : public OrderedSource {
   unsigned reads_ = 0;
 };
 
-// Else the pause of a pipe would keep a slow kernel on one thread for as long again.
+// Otherwise the pause of a pipe would keep a slow kernel on one thread for as long again.
 TEST(CopyStream, ThreadsHelpSoonAfterAPauseOfTheInput) {
   constexpr unsigned most = 300;  // chunks, of 2 ms: less than the pause
   PausingSource source;

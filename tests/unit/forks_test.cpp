@@ -1,4 +1,4 @@
-// What seals a message or owns an output belongs to the process that made it; what opens does not.
+// An object that seals a message or owns an output belongs to the process that made it.
 
 #include "paraes/forks.hpp"
 

@@ -205,7 +205,7 @@ bool blocks_keep_their_bytes(unsigned seed) {
   return good;
 }
 
-// The same with one small block at a time, so that threads meet in the allocator.
+// Takes one small block at a time, so that threads meet in the allocator.
 bool small_blocks_keep_their_bytes(unsigned seed) {
   bool good = true;
   for (int i = 0; i < 200000; ++i) {

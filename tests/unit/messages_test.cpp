@@ -254,7 +254,7 @@ TEST(Messages, SealAndOpen_GiveTheSameBytesForEverySourceAndSink) {
   }
 }
 
-// Also with more shares than segments.
+// There may be more shares than segments.
 TEST(Messages, Shares_TogetherGiveTheBytesOfTheWhole) {
   for (const Subject& subject : subjects) {
     for (const std::size_t bytes : {0U, 1U, 16384U, 300000U, 2000001U}) {
@@ -839,7 +839,7 @@ Buffer seal_many(const Message& message, std::uint64_t segments, std::size_t las
   return seal<RandomSource, RandomSink>(longer, plain, {});
 }
 
-// Also where the limit is in the middle of a chunk (of 4096 segments of 64 bytes) or at its end.
+// The limit may be in the middle of a chunk (of 4096 segments of 64 bytes) or at its end.
 TEST(Messages, MoreSegmentsThanTheFormatAllows_AreNeitherOpenedNorSealed) {
   struct Case {
     std::uint64_t segment_bytes;

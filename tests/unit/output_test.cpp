@@ -75,7 +75,7 @@ TEST(Update, SizeOfTink_HasAHeaderAndTags) {
     output.st_size = sealed;
     return leaves_out(input, output, Verb::encrypt, Format::tink);
   };
-  // Of AES-128 and of AES-256, with one segment and with three.
+  // Sizes for AES-128 and AES-256, with one segment and with three.
   for (const off_t more : {40, 56, 72, 88}) EXPECT_TRUE(fits(100'000, 100'000 + more)) << more;
   for (const off_t more : {-8, 0, 8, 24, 39, 41, 48, 64})
     EXPECT_FALSE(fits(100, 100 + more)) << more;

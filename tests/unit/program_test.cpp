@@ -327,7 +327,7 @@ int run_with_closed_descriptors(unsigned closed, const std::string& file) {
   return 0;
 }
 
-// And as usual, if none is closed.
+// It runs as usual if none is closed.
 TEST(Program, RunsThoughStandardDescriptorsOfThisProcessAreClosed) {
   const TemporaryFolder folder;
   const std::string file = folder.write("f", std::string("contents"));

@@ -211,7 +211,7 @@ TEST(AgeHeader, Malformed_IsRefused) {
       {"body line of 65", with_body(std::string(65, 'B') + "\n"), "malformed stanza"},
       {"body line of 65 behind one of 64",
        with_body(std::string(64, 'B') + "\n" + std::string(65, 'B') + "\n"), "malformed stanza"},
-      // The line with the MAC stands in its place.
+      // The line with the MAC takes its place.
       {"no short last line", with_body(std::string(64, 'B') + "\n"), "malformed stanza"},
       {"no body", with_body(""), "malformed stanza"},
       {"padding in the body", with_body("QUJDRA==\n"), "malformed stanza"},
@@ -336,7 +336,7 @@ TEST(Wrap, SlotOfAnotherPrefaceOrRunKey_IsAWrongKey) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->secret(), WrongKey::Secret::identity);
   EXPECT_NE(std::string(error->what()).find("slot"), std::string::npos) << error->what();
-  // Of AES-128, with a wrap of the same size: its slot begins 16 bytes later.
+  // A preface for AES-128, with a wrap of the same size: its slot begins 16 bytes later.
   Preface other = Preface::for_recipients(128, sample.age_file.size() + 16);
   ASSERT_EQ(other.wrap_bytes, sample.preface.wrap_bytes);
   EXPECT_THROW(static_cast<void>(open_slot(join(other.encode(), sample.wrap), run_key)), WrongKey);
@@ -571,7 +571,7 @@ TEST(RecipientsMessage, WrongKeyContextOrWrap_IsRefused) {
   EXPECT_EQ(secret_of(support::make_key(32, 30), context), WrongKey::Secret::identity);
   EXPECT_EQ(secret_of(support::make_key(16, 30), context), WrongKey::Secret::identity);
   EXPECT_EQ(secret_of(sample.input_key, {}), WrongKey::Secret::identity);
-  // The same c2sp message without recipients: the preface is in its context.
+  // The c2sp message does not open without recipients: the preface is in its context.
   const Bytes c2sp = Bytes(sample.header).last(c2sp_header_bytes);
   EXPECT_THROW(static_cast<void>(open_paraes_message(join(Preface::for_key(32).encode(), c2sp),
                                                      sample.input_key, context)),

@@ -110,7 +110,7 @@ class SharedOutputTest : public testing::Test {
     return {*sink_, sink_->temporary(), "out", max_bytes, ranks};
   }
 
-  // What another rank does.
+  // Does what another rank would do.
   static void join(const std::string& path, const Tokens& tokens, int rank) {
     SharedSink(path, "out").write_at(tokens.offset(rank), tokens.token(rank));
   }

@@ -33,7 +33,7 @@ Message tink_message(std::uint64_t segment_bytes) {
 
 Message c2sp_message() { return {new_c2sp_message(key, {}), {}}; }
 
-// What seal_message makes, without the header.
+// Returns the output of seal_message, without the header.
 Buffer sealed_by_pipeline(const Message& message, const Buffer& plain) {
   RandomSource source(plain);
   RandomSink sink;

@@ -1,5 +1,5 @@
-// What the functions of the C API whose names end in _free leave: no keys, no passphrase and no
-// plaintext, in memory that is freed or in the locked memory.
+// Functions of the C API whose names end in _free leave no keys, no passphrase and no plaintext, in
+// memory that is freed or in the locked memory.
 
 #include <gtest/gtest.h>
 

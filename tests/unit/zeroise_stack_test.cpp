@@ -1,4 +1,4 @@
-// What functions compute on the way to a key does not stay on the stack.
+// Intermediate results of key derivation do not stay on the stack.
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>

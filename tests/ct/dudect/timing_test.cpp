@@ -31,8 +31,8 @@ using Random = std::mt19937_64;
 
 // ---- What is measured
 
-// What differs between the classes: class 0 has zeros and class 1 random bytes; of tags, class 0 is
-// wrong in the first byte and class 1 in the last.
+// The difference between the classes: class 0 has zeros and class 1 random bytes; tags are wrong in
+// the first byte in class 0, and in the last one in class 1.
 enum class Secret { key, text, place };
 
 struct Timed {

@@ -42,8 +42,8 @@ SKIPPED = 77
 SIZES = [1100, 1, 16, 100, 500, 2100]
 # QEMU takes 0.2 ms for a step. A batch has 128 bytes there.
 EMULATED_SIZES = [100, 1, 16, 500, 1100]
-# Of the bit-sliced kernels, whose batches take thousands of instructions, up to two batches and a
-# part of one.
+# Batches of the bit-sliced kernels take thousands of instructions: up to two batches and a part of
+# one.
 SLICED_SIZES = {
     "bitslice_portable": [16, 1, 100],
     "bitslice_neon": [16, 1, 300],
@@ -64,7 +64,7 @@ ONE_SIZE = {
     "tag-compare": 16,
     "tag-compare-4": 16,
 }
-# Of these, one key size is enough. All others compute AES, and differ in a table row.
+# One key size is enough for these. All others compute AES, and differ in a table row.
 NOT_AES = {"ghash-key", "ghash", "gcm-join", "tag-compare", "tag-compare-4"}
 # The quick version checks all operations of the kernels that no other test of constant time
 # reaches, if they are quick to trace, and of others these.
