@@ -81,6 +81,7 @@ enum paraes_code {
 
 /* In English, for people; the wording may change. "" if no call has failed. */
 PARAES_API const char* paraes_error_message(void);
+/* One of enum paraes_code; PARAES_OK if no call has failed. */
 PARAES_API int paraes_error_code(void);
 /* The errno of an I/O error; otherwise 0. */
 PARAES_API int paraes_error_errno(void);
@@ -143,6 +144,8 @@ PARAES_CHECKED int paraes_select_kernel(const char* name, const char* device, in
                                         paraes_kernel_list** list);
 /* 0 for NULL. */
 PARAES_API size_t paraes_kernel_count(const paraes_kernel_list* list);
+/* Fills `info`, whose size the caller has set. PARAES_INVALID_ARGUMENT if the list is not so long.
+ */
 PARAES_CHECKED int paraes_kernel_at(const paraes_kernel_list* list, size_t index,
                                     paraes_kernel_info* info);
 PARAES_API void paraes_kernel_list_free(paraes_kernel_list* list);
@@ -175,6 +178,8 @@ typedef struct paraes_device_info {
 PARAES_CHECKED int paraes_devices(paraes_device_list** list);
 /* 0 for NULL. */
 PARAES_API size_t paraes_device_count(const paraes_device_list* list);
+/* Fills `info`, whose size the caller has set. PARAES_INVALID_ARGUMENT if the list is not so long.
+ */
 PARAES_CHECKED int paraes_device_at(const paraes_device_list* list, size_t index,
                                     paraes_device_info* info);
 PARAES_API void paraes_device_list_free(paraes_device_list* list);
@@ -396,6 +401,7 @@ PARAES_CHECKED int paraes_unseal_range(const paraes_secret* secret, const void* 
  * message is not complete, and the following calls are PARAES_ERROR. `out` does not overlap `in`.
  */
 
+/* Encrypts a new message. */
 typedef struct paraes_encryptor paraes_encryptor;
 PARAES_CHECKED int paraes_encryptor_new(paraes_encryptor** encryptor, const paraes_secret* secret,
                                         const paraes_execution* execution);
@@ -419,9 +425,12 @@ PARAES_CHECKED int paraes_decryptor_new(paraes_decryptor** decryptor, const para
                                         const paraes_execution* execution);
 /* As paraes_encryptor_bound. */
 PARAES_API size_t paraes_decryptor_bound(const paraes_decryptor* decryptor, size_t bytes);
+/* Decrypts the next bytes, and writes the plaintext that is authenticated: `written` bytes.
+ * PARAES_INVALID_ARGUMENT if `capacity` is too small; nothing has happened then. */
 PARAES_CHECKED int paraes_decryptor_update(paraes_decryptor* decryptor, const void* in,
                                            size_t bytes, void* out, size_t capacity,
                                            size_t* written);
+/* Ends the message. PARAES_INTEGRITY_ERROR or PARAES_BAD_SEGMENT if it cannot end here. */
 PARAES_CHECKED int paraes_decryptor_finish(paraes_decryptor* decryptor, void* out, size_t capacity,
                                            size_t* written);
 PARAES_API void paraes_decryptor_free(paraes_decryptor* decryptor);
@@ -538,6 +547,7 @@ PARAES_CHECKED int paraes_writer_open(paraes_writer** writer, const char* file,
 PARAES_CHECKED int paraes_writer_open_sink(paraes_writer** writer, const paraes_sink* sink,
                                            const paraes_secret* secret,
                                            const paraes_execution* execution);
+/* Encrypts the next bytes. */
 PARAES_CHECKED int paraes_writer_write(paraes_writer* writer, const void* data, size_t bytes);
 /* Ends the message and gives the file its name. Closing twice is no error, but what was aborted
  * cannot be closed. */

@@ -9,6 +9,7 @@
 
 namespace paraes {
 
+// An extended attribute: its full name, such as "user.comment", and its value.
 struct FileAttribute {
   std::string name;
   std::vector<std::uint8_t> value;

@@ -89,7 +89,7 @@ class PARAES_EXPORT Cipher {
 
   [[nodiscard]] std::string_view kernel() const noexcept;  // the selected one, never "auto"
   [[nodiscard]] std::string device() const;                // "cpu", "cuda:0", "opencl:0+1"
-  [[nodiscard]] int threads() const noexcept;
+  [[nodiscard]] int threads() const noexcept;              // of the CPU: 1 or more
 
   // Why the CPU took over from the GPU (Execution::fall_back); empty if it did not.
   [[nodiscard]] std::string fallback() const;
@@ -156,8 +156,8 @@ class PARAES_EXPORT Cbc final : public Cipher {
   Cbc(Bytes key, Bytes iv, const Execution& execution = {});  // iv: 16 bytes
 
   void encrypt(Bytes in, MutableBytes out);  // not in a child process: see forks.hpp
-  void decrypt(Bytes in, MutableBytes out);
-  void reset(Bytes iv);  // starts a new message, of this process; iv: 16 bytes
+  void decrypt(Bytes in, MutableBytes out);  // continues the message, in any process
+  void reset(Bytes iv);                      // starts a new message, of this process; iv: 16 bytes
 
  private:
   [[nodiscard]] const detail::HostCipher& on_device() const noexcept override;

@@ -27,7 +27,9 @@ class PARAES_EXPORT DeviceSegments final {
   DeviceSegments(DeviceSegments&&) noexcept;
   DeviceSegments& operator=(DeviceSegments&&) noexcept;
 
+  // That of the message.
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return layout_; }
+  // As those of DeviceCipher.
   [[nodiscard]] std::string_view kernel() const noexcept { return gcm_.kernel(); }
   [[nodiscard]] std::string device() const { return gcm_.device(); }
   void wait_for(const DeviceStream& other, const DeviceStream& stream = {}) {
@@ -84,6 +86,7 @@ class PARAES_EXPORT DeviceReader final {
   // Of the plaintext, as the size of the source says. A message that was cut off where a segment
   // ends is noticed when its last segment is read.
   [[nodiscard]] std::uint64_t size() const noexcept;
+  // As those of DeviceCipher.
   [[nodiscard]] std::string_view kernel() const noexcept;
   [[nodiscard]] std::string device() const;
   void wait_for(const DeviceStream& other, const DeviceStream& stream = {});

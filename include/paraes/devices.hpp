@@ -267,6 +267,7 @@ class PARAES_EXPORT DeviceEcb final : public DeviceCipher {
   DeviceEcb(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
             const DeviceOptions& options = {});
 
+  // Messages as ranges of two buffers, or each in memory of its own.
   DeviceWork encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
                      std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
   DeviceWork encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
@@ -285,6 +286,7 @@ class PARAES_EXPORT DeviceCbc final : public DeviceCipher {
   DeviceCbc(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
             const DeviceOptions& options = {});
 
+  // Messages as ranges of two buffers, or each in memory of its own.
   DeviceWork decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
                      std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
   DeviceWork decrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
@@ -299,6 +301,7 @@ class PARAES_EXPORT DeviceCtr final : public DeviceCipher {
   DeviceCtr(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
             const DeviceOptions& options = {});
 
+  // Messages as ranges of two buffers, or each in memory of its own.
   DeviceWork process(const DeviceBuffer& in, const DeviceBuffer& out,
                      std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
   DeviceWork process(std::span<const DeviceText> texts, const DeviceStream& stream = {});
@@ -314,6 +317,7 @@ class PARAES_EXPORT DeviceXts final : public DeviceCipher {
   DeviceXts(const DeviceStream& stream, std::span<const std::uint8_t> key, std::size_t unit_bytes,
             const DeviceOptions& options = {});
 
+  // Messages as ranges of two buffers, or each in memory of its own.
   DeviceWork encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
                      std::span<const DeviceMessage> messages, const DeviceStream& stream = {});
   DeviceWork encrypt(std::span<const DeviceText> texts, const DeviceStream& stream = {});
@@ -334,6 +338,7 @@ class PARAES_EXPORT DeviceVerdict {
   // device has not finished, InvalidArgument if there is no such message.
   [[nodiscard]] bool intact(std::size_t index) const;
   [[nodiscard]] bool all_intact() const;
+  // How many messages the call had.
   [[nodiscard]] std::size_t messages() const noexcept;
 
   class PARAES_HIDDEN Pending;

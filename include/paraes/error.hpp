@@ -77,6 +77,7 @@ class PARAES_EXPORT UnknownKernel : public InvalidArgument {
  public:
   UnknownKernel(const std::string& what, std::string name, std::string source)
       : InvalidArgument(what), name_(std::move(name)), source_(std::move(source)) {}
+  // The name that was requested.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   // The environment variable that named it; empty if the caller did.
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
@@ -123,6 +124,7 @@ class PARAES_EXPORT DamagedProgram : public Unavailable {
  public:
   DamagedProgram(const std::string& path, const std::string& target, const std::string& why)
       : Unavailable(std::string(path).append(": ").append(why)), path_(path), target_(target) {}
+  // The damaged file, and the compilation target that it is for.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] const std::string& target() const noexcept { return target_; }  // "sm_90"
 
@@ -162,6 +164,7 @@ class PARAES_EXPORT BadSegment : public IntegrityError {
   BadSegment(const std::string& what, std::uint64_t segment, std::uint64_t plain_offset,
              bool key_fits)
       : IntegrityError(what), segment_(segment), plain_offset_(plain_offset), key_fits_(key_fits) {}
+  // The number of the segment, from 0 on.
   [[nodiscard]] std::uint64_t segment() const noexcept { return segment_; }
   // Offset of the segment's first byte in the plaintext.
   [[nodiscard]] std::uint64_t plain_offset() const noexcept { return plain_offset_; }
@@ -208,6 +211,7 @@ class PARAES_EXPORT WrongKey : public Error {
   // For a reason that is known.
   WrongKey(Secret secret, const std::string& what) : Error(what), secret_(secret) {}
 
+  // The kind of secret that does not match.
   [[nodiscard]] Secret secret() const noexcept { return secret_; }
 
  private:
@@ -225,6 +229,7 @@ class PARAES_EXPORT IoError : public Error {
  public:
   IoError(const std::string& what, int code, std::string path = {})
       : Error(what), code_(code), path_(std::move(path)) {}
+  // The errno.
   [[nodiscard]] int code() const noexcept { return code_; }
   // The file, by the name that the message has; empty if the error is of no file.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }

@@ -66,6 +66,7 @@ class PARAES_EXPORT MessageSecret final {
   MessageSecret(const MessageSecret&) = delete;
   MessageSecret& operator=(const MessageSecret&) = delete;
 
+  // As in the options.
   [[nodiscard]] Format format() const noexcept { return options_.format; }
   [[nodiscard]] Bytes context() const noexcept { return options_.context; }
   // Whether it is recipients or identities.

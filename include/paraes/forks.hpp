@@ -17,6 +17,7 @@ class PARAES_EXPORT OwnerProcess {
  public:
   OwnerProcess() noexcept : forks_(forks()) {}
 
+  // False in a child.
   [[nodiscard]] bool is_this() const noexcept { return forks_ == forks(); }
   // Throws WrongProcess in a child. `what`: the object, which begins the message.
   void check(const char* what) const {

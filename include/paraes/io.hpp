@@ -54,8 +54,8 @@ class PARAES_EXPORT Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor();
 
-  [[nodiscard]] int get() const noexcept { return number_; }
-  [[nodiscard]] int release() noexcept;
+  [[nodiscard]] int get() const noexcept { return number_; }  // -1 if it owns none
+  [[nodiscard]] int release() noexcept;  // the same, which the caller then owns
 
   // Closes it now and returns the errno of close(2), or 0: some file systems report a failed write
   // only then.
@@ -105,6 +105,7 @@ class PARAES_EXPORT PositionalSource : public Source {
   // The size when the source was opened.
   [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
 
+  // The name by which errors call the source.
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;
 
   // Throws if there are bytes after size().
@@ -126,6 +127,7 @@ class PARAES_EXPORT Sink {
   // them: a sink may pass on references to such pages instead of copies. write_pages pays only if
   // takes_pages is true.
   virtual void write_pages(Bytes data) { write(data); }
+  // Whether it passes on references to pages.
   [[nodiscard]] virtual bool takes_pages() const noexcept { return false; }
 
   // Completes the output. A file sink that is destroyed without commit leaves no file.
@@ -135,6 +137,8 @@ class PARAES_EXPORT Sink {
 // A sink that can be written at any offset. Bytes that are never written are zero.
 class PARAES_EXPORT PositionalSink : public Sink {
  public:
+  // Writes all of `data` from `offset` on. Several threads may write at once, to ranges that do not
+  // overlap.
   virtual void write_at(std::uint64_t offset, Bytes data) = 0;
 };
 
@@ -277,7 +281,9 @@ class PARAES_EXPORT Folder {
   // The same, but returns the system's errno, or 0.
   [[nodiscard]] int try_sync(bool needed) const noexcept;
 
+  // The open descriptor, which stays the object's.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
+  // Device and inode, and the name that the constructor got.
   [[nodiscard]] const FileId& id() const noexcept { return id_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   // The name of `path` below this folder, for error messages.
@@ -487,6 +493,7 @@ class PARAES_EXPORT IoBuffer {
  public:
   explicit IoBuffer(std::size_t size);
 
+  // All of the buffer: size() is what the constructor got.
   [[nodiscard]] std::uint8_t* data() noexcept { return data_.get(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] MutableBytes span() noexcept { return {data_.get(), size_}; }

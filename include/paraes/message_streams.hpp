@@ -23,6 +23,7 @@ class PARAES_EXPORT SegmentStream final {
   // threads: 0 for as many as available_cores().
   SegmentStream(Message message, Direction direction, int threads);
 
+  // The message whose segments these are.
   [[nodiscard]] const Message& message() const noexcept { return message_; }
 
   // The bytes of the next segment that have come.
@@ -108,6 +109,7 @@ class PARAES_EXPORT MessageWriter final {
 
   // Whether this process made it.
   [[nodiscard]] bool is_ours() const noexcept;
+  // The message that it writes.
   [[nodiscard]] const Message& message() const noexcept;
 
   // Throws InvalidArgument if the message would have too many segments, before anything is sealed,

@@ -58,10 +58,12 @@ class PARAES_EXPORT Message {
   // Message is expected.
   Message(const Parts& parts, const Execution& execution = {});
 
+  // What the message was made from, and where its segments are.
   [[nodiscard]] const Parts& parts() const noexcept { return parts_; }
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return parts_.layout; }
   // The bytes in front of segment 0.
   [[nodiscard]] Bytes header() const noexcept { return parts_.header; }
+  // The cipher of the segments, and the size of its key in bits: 128 or 256.
   [[nodiscard]] const SegmentCipher& cipher() const noexcept { return cipher_; }
   [[nodiscard]] unsigned key_bits() const noexcept {
     return static_cast<unsigned>(8 * parts_.secret.key.size());
@@ -128,6 +130,7 @@ struct PARAES_EXPORT Preface {
 
   // start: the first 32 bytes of the message. Throws IntegrityError, which names the wrong field.
   [[nodiscard]] static Preface parse(Bytes start);
+  // The bytes that parse() reads.
   [[nodiscard]] std::array<std::uint8_t, bytes> encode() const;
   // The beginning of the message's context: encode(), with zero for wrap_bytes, so that another
   // wrap does not change the message.
@@ -180,6 +183,7 @@ struct TinkParameters {
   std::size_t derived_key_bytes = 32;     // 16 or 32
   TinkHash hash = TinkHash::sha256;
 
+  // The size of a message's header.
   [[nodiscard]] std::size_t header_bytes() const noexcept { return derived_key_bytes + 8; }
 };
 
@@ -228,6 +232,7 @@ struct TransferOptions {
   unsigned workers = 0;
 };
 
+// The sizes of what was processed, and the busy time of each phase.
 struct TransferResult {
   std::uint64_t plain_bytes = 0;
   std::uint64_t sealed_bytes = 0;

@@ -111,6 +111,7 @@ class PARAES_EXPORT AgeInput {
   // one with more than 64 KiB.
   explicit AgeInput(std::string path);
 
+  // The name that the constructor got.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   // Empty for a file that age can open itself.
   [[nodiscard]] const SecretBytes& contents() const noexcept { return contents_; }

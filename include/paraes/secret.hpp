@@ -45,6 +45,7 @@ class PARAES_EXPORT SecretBytes {
   SecretBytes& operator=(const SecretBytes&) = delete;
   ~SecretBytes();
 
+  // The bytes; data() is nullptr if the buffer was made with none.
   [[nodiscard]] std::uint8_t* data() noexcept { return data_; }
   [[nodiscard]] const std::uint8_t* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

@@ -133,6 +133,7 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
                                                       std::uint64_t bytes_left = std::uint64_t{1}
                                                                                  << 62) const;
 
+  // The nonces of the message.
   [[nodiscard]] const SegmentNonces& nonces() const noexcept { return nonces_; }
   // For the library's own use.
   [[nodiscard]] const detail::GcmCipher& gcm() const noexcept { return *cipher_; }
@@ -165,6 +166,7 @@ class PARAES_EXPORT SegmentStaging final {
   // Each has room for as many sealed segments as were asked for, and `spare` bytes more, so that
   // the segments may begin anywhere in a page.
   static constexpr std::size_t spare = 4096;
+  // The memory for inputs, and that for outputs.
   [[nodiscard]] MutableBytes in() const noexcept;
   [[nodiscard]] MutableBytes out() const noexcept;
 

@@ -20,6 +20,7 @@ class PARAES_EXPORT Sha256 {
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
 
+  // Adds `bytes` bytes at `data`.
   Sha256& add(const void* data, std::size_t bytes);
 
   // Adds the length of `part` (8 bytes in the byte order of this machine) and then the part itself,

@@ -45,20 +45,24 @@ class PARAES_EXPORT StreamTransform {
 
   virtual ~StreamTransform() = default;
 
+  // Chunks have a multiple of so many bytes, but for the last one.
   [[nodiscard]] virtual std::size_t granule() const noexcept = 0;
 
   // Throws what finish would throw for a message of `bytes` bytes. Callers that know the length can
   // check it before they start.
   virtual void check_length(std::uint64_t bytes) const = 0;
 
+  // Transforms a chunk that is not the last one.
   virtual void update(MutableBytes chunk) = 0;
 
   // Transforms the last chunk, `bytes` bytes at `data`, in a buffer with room for `growth` more.
   // Returns the size of the output at `data`. Call it once; the object cannot be used afterwards.
   virtual std::size_t finish(std::uint8_t* data, std::size_t bytes) = 0;
 
+  // The cipher of the mode.
   [[nodiscard]] virtual const Cipher& cipher() const noexcept = 0;
 
+  // The least size of the last chunk of several.
   [[nodiscard]] virtual std::size_t least_last() const noexcept { return lookahead; }
 };
 
@@ -102,6 +106,7 @@ struct PARAES_EXPORT SaltedHeader {
   // start: the first 16 bytes of the message. Throws NotSalted if they do not begin with
   // "Salted__", IntegrityError if there are not 16.
   [[nodiscard]] static SaltedHeader parse(Bytes start);
+  // The bytes that parse() reads.
   [[nodiscard]] std::array<std::uint8_t, bytes> encode() const;
 };
 
@@ -141,6 +146,7 @@ class PARAES_EXPORT Base64Source : public Source {
     Direction direction, const SaltedHeader& header, Bytes passphrase,
     const SaltedOptions& options);
 
+// How many bytes were read and written, and the busy time of each phase.
 struct CopyResult {
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;

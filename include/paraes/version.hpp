@@ -1,3 +1,4 @@
+// The version of paraes.
 #pragma once
 
 #include "paraes/export.hpp"
