@@ -28,6 +28,7 @@ later=$(names $later_folders \
   gpu.machine_code gpu.pack gpu.simulated gpu.small_device gpu.small_device_many gpu.two_devices \
   gpu.two_devices_ciphers gpu.two_devices_many gpu.unrolled mpi.mpich mpi.openmpi.faults mpi.openmpi.hosts \
   mpi.openmpi.large mpi.openmpi.threads docs.docs/benchmarking docs.docs/comparison docs.docs/how-to/data-tools \
+  docs.site \
   manual.lab python.data_tools python.object_stores python.types secrets.python \
   secrets.ranks structure.programs.later structure.soundness supercop)
 

@@ -4,11 +4,14 @@ import pathlib
 import subprocess
 import sys
 
+import paraes
+
 # stubtest says this of all functions and classes of nanobind.
 OF_NANOBIND = ("is not a function", "is inconsistent, metaclass differs",
                "is a disjoint base at runtime", "stub is a staticmethod but runtime is not",
                'stub does not have *args parameter "args"')
-CONFIG = pathlib.Path(__file__).resolve().parents[2] / "pyproject.toml"
+TREE = pathlib.Path(__file__).resolve().parents[2]
+CONFIG = TREE / "pyproject.toml"
 GOOD = '''
 import io
 import mmap
@@ -66,6 +69,17 @@ def test_stubs_match_the_runtime(tmp_path):
                  if not any(phrase in line for phrase in OF_NANOBIND)]
         assert done.stderr == "" and wrong == [], done.stdout + done.stderr
         assert module == "paraes._native" or done.returncode == 0
+
+
+def test_stub_in_the_tree_is_that_of_the_module():
+    """The reference of the site is made from the sources, where no module is built."""
+    def declarations(path):
+        return [line for line in path.read_text(encoding="utf-8").splitlines()
+                if line and not line.startswith(("import ", "from "))]
+
+    made = pathlib.Path(paraes.__file__).with_name("_native.pyi")
+    kept = TREE / "python/native/_native.pyi"
+    assert declarations(made) == declarations(kept), f"copy {made} to {kept}"
 
 
 def test_right_program_passes(tmp_path):

@@ -89,6 +89,7 @@ class safe_open:
         return Slice(self._model.file_of(name), self._framework, name)
 
     def close(self) -> None:
+        """Close the files. Reading is a ValueError then; closing twice is no error."""
         self._model.close()
 
     def __enter__(self) -> Self:
