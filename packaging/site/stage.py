@@ -80,10 +80,10 @@ class Stage:
         if full.is_dir():
             readme = path / "README.md"
             return self.page(readme) if (self.tree / readme).is_file() else self.listing(path)
-        if is_page(path):
-            return self.page(path)
         if not full.is_file():
             raise StageError(f"{why}: {name} does not exist")
+        if is_page(path):
+            return self.page(path)
         if path.suffix in PICTURES or path.suffix == ".json":
             return self.copy(path)
         return self.source(path)
