@@ -73,6 +73,8 @@ def write_interfaces(stage, cpp, c):
 
 
 def build(tree, work, output):
+    """Makes the site in `work`, and puts it in the place of `output` if nothing is wrong."""
+    site = work / "site"
     documents = work / "documents"
     shutil.rmtree(documents, ignore_errors=True)
     shutil.copytree(HERE / "assets", documents / "assets")
@@ -101,7 +103,7 @@ def build(tree, work, output):
     configuration = {
         "INHERIT": str(HERE / "mkdocs.yml"),
         "docs_dir": str(documents),
-        "site_dir": str(output),
+        "site_dir": str(site),
         "plugins": python_pages.plugin(work / "python"),
         "nav": [
             {"Home": ["index.md", {"All documents": "documents.md"}]},
@@ -129,11 +131,13 @@ def build(tree, work, output):
     if made.returncode != 0:
         raise staging.StageError("mkdocs found the faults above")
     # Not for readers of the site.
-    for left in output.rglob("*.map"):
+    for left in site.rglob("*.map"):
         left.unlink()
-    found = check.faults(output)
+    found = check.faults(site)
     if found:
         raise staging.StageError("\n".join(found))
+    shutil.rmtree(output, ignore_errors=True)
+    site.rename(output)
     return len(list(output.rglob("*.html")))
 
 

@@ -83,8 +83,8 @@ class Writer:
         if match["other"]:
             return "\\" + text if text not in "<>&" else html.escape(text)
         name = match["name"]
-        if name in self.parameters:
-            return f"`{text}`"
+        if name in self.parameters:  # many are words: key, bytes, in
+            return f"`{text}`" if "_" in name else text
         place = self.find(name)
         begins = not before.strip() or before.rstrip()[-1] in ".:"
         special = match["call"] or "::" in name or "_" in name or HUMP.match(name)
@@ -137,6 +137,12 @@ class Writer:
         lines += [self.inline(part.strip()) for part in rest]
         return "\n\n".join(line for line in lines if line)
 
+    def item(self, term):
+        """A term, which begins a sentence or has a description behind it."""
+        name, said = term[0], " ".join(term[1])
+        mark = "" if re.match(r"(and|belong|is|are|stays?|a cipher) ", said) else ":"
+        return f"- **{self.inline(name)}**{mark} {self.inline(said)}"
+
     def text(self, lines, parameters=()):
         """The comment as Markdown: paragraphs, and lists of terms that are indented."""
         self.parameters = set(parameters)
@@ -148,12 +154,7 @@ class Writer:
                 blocks.append(self.paragraph(" ".join(paragraph), parameters))
                 paragraph = []
             if terms:
-                blocks.append(
-                    "\n".join(
-                        f"- **{self.inline(term)}**: {self.inline(' '.join(said))}"
-                        for term, said in terms
-                    )
-                )
+                blocks.append("\n".join(map(self.item, terms)))
                 terms = []
 
         for line in lines:

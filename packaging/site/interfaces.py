@@ -103,9 +103,8 @@ class Page:
             self.writer.owner = owner
             if isinstance(item, Section):
                 if item.title:
-                    title = item.title[0].upper() + item.title[1:]
                     slug = re.sub(r"\W+", "-", item.title.lower()).strip("-")
-                    self.heading(level - 1, self.writer.inline(title), slug)
+                    self.heading(level - 1, self.writer.inline(item.title), slug)
                 self.writer.own = ""
                 self.put(self.writer.text(item.text))
                 position += 1

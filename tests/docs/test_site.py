@@ -29,7 +29,7 @@ class Site(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.site = pathlib.Path(cls.folder.name, "site")
         built = subprocess.run(
-            [TREE / "docs/site", cls.site],
+            [sys.executable, "-B", TREE / "docs/site", cls.site],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
