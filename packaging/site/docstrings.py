@@ -5,7 +5,7 @@ import re
 import griffe
 
 FENCED = re.compile(r"^( {4,}|```|::$)")
-WORD = re.compile(r"`[^`]+`|\b[A-Za-z_][\w.]*\w(?:\(\))?")
+WORD = re.compile(r"`[^`]+`|\bdocs/[\w/-]+\.md\b|\b[A-Za-z_][\w.]*\w(?:\(\))?")
 
 
 class PlainDocstrings(griffe.Extension):
@@ -110,6 +110,9 @@ class PlainDocstrings(griffe.Extension):
         own = found.name
 
         def replace(word):
+            if word[0].startswith("docs/"):
+                page = word[0].removeprefix("docs/").removesuffix(".md")
+                return f"[{word[0]}](../../{page}.html)"
             text = word[0].strip("`")
             name = text.removesuffix("()")
             special = (

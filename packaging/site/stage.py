@@ -260,28 +260,32 @@ def navigation(stage, index="docs/README.md"):
     """The sections of the index of the documents, each with its pages: title to list."""
     index = pathlib.PurePosixPath(index)
     text = (stage.tree / index).read_text(encoding="utf-8")
-    sections, wrong = {}, []
-    current = None
+    listed, wrong = [], []
+    section = None
     for line in text.splitlines():
         if line.startswith("## "):
-            current = sections.setdefault(line[3:].strip(), [])
-        elif current is not None and line.startswith("- "):
+            section = line[3:].strip()
+        elif section is not None and line.startswith("- "):
             # Behind the colon, links are part of the description.
-            for shown, target in re.findall(
-                r"\[([^]]+)\]\(([^)#\s]+)\)", line.partition("): ")[0] + ")"
-            ):
-                path = pathlib.PurePosixPath(posixpath.normpath((index.parent / target).as_posix()))
-                if not (stage.tree / path).exists():
+            line = line.partition("): ")[0] + ")"
+            for shown, target in re.findall(r"\[([^]]+)\]\(([^)#\s]+)\)", line):
+                path = index.parent / target
+                path = pathlib.PurePosixPath(posixpath.normpath(path.as_posix()))
+                if (stage.tree / path).exists():
+                    listed.append((section, path, shown))
+                else:
                     wrong.append(f"{index}: {target} does not exist")
-                    continue
-                current.append(entry(stage, path, shown))
     if wrong:
         raise StageError("\n".join(wrong))
+    known = {path for _, path, _ in listed}
+    sections = {}
+    for section, path, shown in listed:
+        sections.setdefault(section, []).append(entry(stage, path, shown, known))
     return sections
 
 
-def entry(stage, path, shown):
-    """A page, or a folder with all of its pages."""
+def entry(stage, path, shown, known):
+    """A page, or a folder with those of its pages that are not listed by themselves."""
     named = not shown.endswith((".md", "/"))
     folder = path.parent if path.name == "README.md" else path
     if not (stage.tree / folder).is_dir():
@@ -292,14 +296,12 @@ def entry(stage, path, shown):
     else:
         first = stage.listing(folder)
         title = shown if named else folder.name.capitalize()
-    others = sorted(
-        item.relative_to(stage.tree)
-        for item in (stage.tree / folder).glob("*.md")
-        if item.name != "README.md"
-    )
-    if not others:
-        return {title: first}
-    return {title: [first, *(stage.page(pathlib.PurePosixPath(other)) for other in others)]}
+    others = []
+    for item in sorted((stage.tree / folder).glob("*.md")):
+        inside = pathlib.PurePosixPath(item.relative_to(stage.tree).as_posix())
+        if inside.name != "README.md" and inside not in known:
+            others.append(stage.page(inside))
+    return {title: [first, *others] if others else first}
 
 
 def places_in(sections):
