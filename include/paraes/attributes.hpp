@@ -18,11 +18,11 @@ struct FileAttribute {
 // Whether paraes knows the attributes of this system: on Linux.
 [[nodiscard]] PARAES_EXPORT bool has_file_attributes() noexcept;
 
-// Those of an open file or folder that another one can take over: what users have set (user.*), and
-// the access control list; of a folder also the list that new files in it get. Empty where the
-// system or the file system has none, and on systems other than Linux. What the system sets by
-// itself, and capabilities, which are rights of a program, are left out. Throws IoError, with
-// `shown` as the file's name, for one that cannot be read.
+// The attributes of an open file or folder that another one can take over: what users have set
+// (user.*), the access control list, and for a folder also the list that new files in it get. Empty
+// where the system or the file system has none, and on systems other than Linux. What the system
+// sets by itself, and capabilities, which are rights of a program, are left out. Throws IoError,
+// with `shown` as the file's name, for one that cannot be read.
 [[nodiscard]] PARAES_EXPORT std::vector<FileAttribute> file_attributes(int descriptor,
                                                                        const std::string& shown);
 

@@ -240,8 +240,8 @@ class PARAES_EXPORT Gcm final : public Cipher {
   // does not match, fills `out` with zeros and throws IntegrityError.
   void decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag);
 
-  // The same by pointers, for other languages, whose calls these are. nullptr stands for no bytes;
-  // any other is InvalidArgument. out: `bytes` bytes; tag, when encrypting: 16.
+  // Takes pointers, for other languages, which call this one. nullptr means no bytes; with a size,
+  // it is InvalidArgument. out: `bytes` bytes; tag, when encrypting: 16.
   void encrypt(const std::uint8_t* nonce, std::size_t nonce_bytes, const std::uint8_t* aad,
                std::size_t aad_bytes, const std::uint8_t* in, std::size_t bytes, std::uint8_t* out,
                std::uint8_t* tag) const;
@@ -255,11 +255,11 @@ class PARAES_EXPORT Gcm final : public Cipher {
   void encrypt(std::span<GcmText> texts);
   void decrypt(std::span<GcmText> texts);
 
-  // The same with a key for each message, which the call expands and forgets: for keys that are
-  // used once. Short messages with nonces of 12 bytes have their keys expanded several at a time,
-  // as far as they need them, if the kernel has AES instructions; each other message has an object
-  // made for it. No key overlaps an `out` or a tag. Of `execution`, kernel and threads count.
-  // Throws what a constructor throws, also for the device: it is the CPU, and nothing falls back.
+  // Takes a key for each message, which the call expands and forgets: for keys that are used once.
+  // Short messages with nonces of 12 bytes have their keys expanded several at a time, as far as
+  // they need them, if the kernel has AES instructions; each other message has an object made for
+  // it. No key overlaps an `out` or a tag. Of `execution`, kernel and threads count. Throws what a
+  // constructor throws, also for the device: it is the CPU, and nothing falls back.
   static void encrypt_keyed(std::span<KeyedGcmText> texts, const Execution& execution = {});
   static void decrypt_keyed(std::span<KeyedGcmText> texts, const Execution& execution = {});
 

@@ -27,9 +27,9 @@ class PARAES_EXPORT DeviceSegments final {
   DeviceSegments(DeviceSegments&&) noexcept;
   DeviceSegments& operator=(DeviceSegments&&) noexcept;
 
-  // That of the message.
+  // The layout of the message.
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return layout_; }
-  // As those of DeviceCipher.
+  // These do what they do in DeviceCipher.
   [[nodiscard]] std::string_view kernel() const noexcept { return gcm_.kernel(); }
   [[nodiscard]] std::string device() const { return gcm_.device(); }
   void wait_for(const DeviceStream& other, const DeviceStream& stream = {}) {
@@ -83,10 +83,10 @@ class PARAES_EXPORT DeviceReader final {
   DeviceReader(DeviceReader&&) noexcept;
   DeviceReader& operator=(DeviceReader&&) noexcept;
 
-  // Of the plaintext, as the size of the source says. A message that was cut off where a segment
-  // ends is noticed when its last segment is read.
+  // Bytes of plaintext, by the size of the source. A message that was cut off where a segment ends
+  // is noticed when its last segment is read.
   [[nodiscard]] std::uint64_t size() const noexcept;
-  // As those of DeviceCipher.
+  // These do what they do in DeviceCipher.
   [[nodiscard]] std::string_view kernel() const noexcept;
   [[nodiscard]] std::string device() const;
   void wait_for(const DeviceStream& other, const DeviceStream& stream = {});

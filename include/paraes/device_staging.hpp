@@ -31,8 +31,8 @@ class PARAES_EXPORT DeviceStaging final {
   [[nodiscard]] std::span<std::uint8_t> host(std::size_t slot) const;
 
   // Enqueues the copy of the first `bytes` bytes of a slot to its device memory, which is returned.
-  // What `stream` gets from now on waits for it. Earlier work in that memory is done, but that of
-  // extract() need not be.
+  // Later work on `stream` waits for it. Earlier work in that memory is done, but that of extract()
+  // need not be.
   [[nodiscard]] DeviceBuffer upload(std::size_t slot, std::size_t bytes,
                                     const DeviceStream& stream);
 

@@ -85,10 +85,11 @@ PARAES_EXPORT void require_device(std::string_view device);
 // How prepare_programs() writes files.
 struct ProgramFileOptions {
   mode_t mode = 0600;  // the umask does not apply
-  // Of the variant to compile: its tables, groups and GHASH. Launches with the same tuning use it.
+  // Selects the variant to compile, by tables, groups and GHASH. Launches with the same tuning use
+  // it.
   GpuTuning tuning = {};
-  // Also compiles the programs for texts in device memory that do not begin at multiples of 16
-  // bytes. Nothing else needs them.
+  // Whether to compile the programs for texts in device memory that do not begin at multiples of
+  // 16 bytes as well. Nothing else needs them.
   bool any_address = false;
   // Called with the folder's descriptor and the name of a temporary file just before it is created,
   // and with an empty name once it no longer exists.
@@ -373,7 +374,7 @@ class PARAES_EXPORT DeviceGcm final : public DeviceCipher {
   [[nodiscard]] DeviceVerdict decrypt(std::span<const DeviceText> texts,
                                       const DeviceStream& stream = {});
 
-  // The same two, by their names until version 0.2.
+  // These were the names of encrypt() and decrypt() until version 0.2.
   [[deprecated("use encrypt()")]] void seal(const DeviceBuffer& in, const DeviceBuffer& out,
                                             std::span<const DeviceMessage> messages);
   [[nodiscard, deprecated("use decrypt()")]] DeviceVerdict open(

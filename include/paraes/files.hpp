@@ -31,7 +31,7 @@ enum class Format : std::uint8_t { paraes, c2sp, tink };
 struct SecretOptions {
   Format format = Format::paraes;     // with passphrases, recipients and identities: paraes alone
   std::vector<std::uint8_t> context;  // at most max_context_bytes
-  // Of new messages: 128 or 256. Not given, that of the key, and else 256.
+  // Size of the key of new messages: 128 or 256. By default that of the given key, else 256.
   std::optional<unsigned> key_bits;
   std::optional<unsigned> scrypt_log2n;  // of new messages with a passphrase; 17 if not given
   // Messages with a passphrase that ask for more are refused.
@@ -43,8 +43,8 @@ struct SecretOptions {
   std::string prefix;  // of the names of options in the texts of errors, such as "to_"
 };
 
-// What a call encrypts or decrypts with: a key, a passphrase, recipients or identities. Any number
-// of threads may use one at once. Keys and passphrases are copied to locked memory.
+// The secret of a call: a key, a passphrase, recipients or identities. Any number of threads may
+// use one at once. Keys and passphrases are copied to locked memory.
 class PARAES_EXPORT MessageSecret final {
  public:
   // Each throws InvalidArgument for options that contradict it.
@@ -66,7 +66,7 @@ class PARAES_EXPORT MessageSecret final {
   MessageSecret(const MessageSecret&) = delete;
   MessageSecret& operator=(const MessageSecret&) = delete;
 
-  // As in the options.
+  // The format and the context of the options.
   [[nodiscard]] Format format() const noexcept { return options_.format; }
   [[nodiscard]] Bytes context() const noexcept { return options_.context; }
   // Whether it is recipients or identities.
@@ -76,7 +76,7 @@ class PARAES_EXPORT MessageSecret final {
 
   // Throws InvalidArgument for identities.
   [[nodiscard]] Message::Parts new_message() const { return new_message(options_.context); }
-  // The same with another context than that of the options.
+  // Makes a message with this context instead of that of the options.
   [[nodiscard]] Message::Parts new_message(Bytes context) const;
   // The layout of its messages. With recipients, age decides the size of the header: it is then
   // that of the largest one.
@@ -93,7 +93,7 @@ class PARAES_EXPORT MessageSecret final {
   [[nodiscard]] Opened open_header(Source& source) const {
     return open_header(source, options_.context);
   }
-  // The same with another context than that of the options.
+  // Opens a header with this context instead of that of the options.
   [[nodiscard]] Opened open_header(Source& source, Bytes context) const;
   // The header of the message `old`, which has recipients, for these recipients.
   [[nodiscard]] std::vector<std::uint8_t> header_for_recipients(const Opened& old) const;
@@ -171,7 +171,7 @@ PARAES_EXPORT FileResult encrypt_file(const std::string& from, const std::string
 // Decrypts a regular file. If it is damaged, there is no output.
 PARAES_EXPORT FileResult decrypt_file(const std::string& from, const std::string& to,
                                       const MessageSecret& secret, const FileOptions& options = {});
-// The same, but writes nothing.
+// Authenticates a file as decrypt_file does, but writes nothing.
 PARAES_EXPORT FileResult verify_file(const std::string& from, const MessageSecret& secret,
                                      const FileOptions& options = {});
 

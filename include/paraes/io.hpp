@@ -89,9 +89,9 @@ class PARAES_EXPORT Source {
     std::size_t bytes = 0;
     bool ended = false;  // there are no more; otherwise there may be some
   };
-  // As read, but for what should go on while its writer pauses: with `least` bytes or more, waits
-  // no longer than some milliseconds in all for others. Returns fewer than `least` only at the end.
-  // Sources that do not know whether they would wait fill the buffer.
+  // Reads like read(), for data that should be passed on while its writer pauses: once it has
+  // `least` bytes, it waits only some milliseconds for more. Returns fewer than `least` only at the
+  // end. Sources that do not know whether they would wait fill the buffer.
   virtual Ready read_ready(MutableBytes buffer, std::size_t least);
 };
 
@@ -123,9 +123,9 @@ class PARAES_EXPORT Sink {
   // Appends all of `data`.
   virtual void write(Bytes data) = 0;
 
-  // As write, for data in pages that nobody ever writes to again, although the caller may unmap
-  // them: a sink may pass on references to such pages instead of copies. write_pages pays only if
-  // takes_pages is true.
+  // Writes data in pages that nobody ever writes to again, although the caller may unmap them: a
+  // sink may pass on references to such pages instead of copies. It is faster than write() only if
+  // takes_pages() is true.
   virtual void write_pages(Bytes data) { write(data); }
   // Whether it passes on references to pages.
   [[nodiscard]] virtual bool takes_pages() const noexcept { return false; }
@@ -192,12 +192,12 @@ struct PARAES_EXPORT WrittenFile {
 // A regular file.
 class PARAES_EXPORT FileSource : public PositionalSource {
  public:
-  // The same as open(path).
+  // Opens the file like open(path).
   explicit FileSource(const std::string& path);
   // Takes an open descriptor of a regular file, or of a block device, whose size is that of its
   // data.
   FileSource(Descriptor descriptor, std::string name);
-  // The same, with the status that fstat(2) has just returned for it.
+  // Takes an open descriptor, and the status that fstat(2) has just returned for it.
   FileSource(Descriptor descriptor, std::string name, const struct stat& status);
 
   // Opens the regular file `path` for reading, following symbolic links. Throws IoError with the
@@ -278,7 +278,7 @@ class PARAES_EXPORT Folder {
   // Syncs the folder, which makes a rename in it permanent. A folder that may be written but not
   // read (mode 0300) cannot be synced: that is ignored unless `needed`.
   void sync(bool needed = false) const;
-  // The same, but returns the system's errno, or 0.
+  // Does what sync() does, but returns the system's errno, or 0.
   [[nodiscard]] int try_sync(bool needed) const noexcept;
 
   // The open descriptor, which stays the object's.

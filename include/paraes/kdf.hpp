@@ -33,13 +33,13 @@ inline constexpr std::array<std::string_view, 6> digest_names = {"md5",    "sha1
 // to 2^31 - 1, and no span has more than 2^31 - 1 bytes; else InvalidArgument.
 PARAES_EXPORT void pbkdf2(Digest digest, Bytes passphrase, Bytes salt, std::uint64_t iterations,
                           MutableBytes out);
-// The same with SHA-256.
+// PBKDF2 with HMAC-SHA-256.
 PARAES_EXPORT void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations,
                                  MutableBytes out);
 
-// What `openssl enc` does without -pbkdf2: EVP_BytesToKey with one iteration. Whoever has a file
-// can try as many passphrases as there are hashes in a second: only for files of old programs.
-// `salt` has 8 bytes, `key` 16, 24 or 32, and `iv` 16; else InvalidArgument.
+// EVP_BytesToKey with one iteration, as `openssl enc` uses it without -pbkdf2. Whoever has a file
+// can try one passphrase for each hash, so this is only for files of old programs. `salt` has 8
+// bytes, `key` 16, 24 or 32, and `iv` 16; else InvalidArgument.
 PARAES_EXPORT void evp_bytes_to_key(Digest digest, Bytes passphrase, Bytes salt, MutableBytes key,
                                     MutableBytes iv);
 

@@ -47,8 +47,8 @@ class PARAES_EXPORT KnownSecrets {
   [[nodiscard]] bool may_be_in(std::uint64_t file_bytes, Part part = Part::some) const;
   // The source of the secret that a file with these contents holds; nullopt if it holds none.
   [[nodiscard]] std::optional<std::string> find(Bytes contents, Part part = Part::some) const;
-  // The same for an open file, which is read from its beginning; its position stays. nullopt for
-  // anything but a regular file, and for one that cannot be read.
+  // Finds a secret in an open file, which is read from its beginning; its position stays. nullopt
+  // for anything but a regular file, and for one that cannot be read.
   [[nodiscard]] std::optional<std::string> find_in(int descriptor, Part part = Part::some) const;
 
  private:

@@ -71,7 +71,7 @@ class PARAES_EXPORT MessageReader final {
   MessageReader(const MessageReader&) = delete;
   MessageReader& operator=(const MessageReader&) = delete;
 
-  // Of the plaintext.
+  // Bytes of plaintext.
   [[nodiscard]] std::uint64_t size() const noexcept;
 
   // For other readers of the message, which this object must outlive.

@@ -48,7 +48,7 @@ class PARAES_EXPORT Message {
     SegmentLayout layout;
     SegmentKey secret;
     bool commits = false;  // see commits()
-    // Of a message that is made: a child of this process cannot seal it (WrongProcess).
+    // The process that made the message; a child of it cannot seal it (WrongProcess).
     OwnerProcess owner = {};
   };
   // With the default, the cipher works on one thread: seal_message and open_message use several
@@ -58,7 +58,7 @@ class PARAES_EXPORT Message {
   // Message is expected.
   Message(const Parts& parts, const Execution& execution = {});
 
-  // What the message was made from, and where its segments are.
+  // The parts that define the message, and the layout of its segments.
   [[nodiscard]] const Parts& parts() const noexcept { return parts_; }
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return parts_.layout; }
   // The bytes in front of segment 0.
@@ -164,7 +164,7 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from unt
 [[nodiscard]] PARAES_EXPORT Message::Parts new_paraes_message(const Preface& preface,
                                                               Bytes input_key, Bytes context = {},
                                                               Bytes wrap = {});
-// The same for a key of 16 or 32 bytes, with Preface::for_key.
+// Makes a message with a key of 16 or 32 bytes and Preface::for_key.
 [[nodiscard]] PARAES_EXPORT Message::Parts new_paraes_message(Bytes key, Bytes context = {});
 
 // header: preface, wrap, and the header of the c2sp message, as read_paraes_header returns them.
@@ -313,8 +313,8 @@ PARAES_EXPORT TransferResult reseal_message(PositionalSource& source, const Mess
 PARAES_EXPORT TransferResult replace_header(FileSource& source, const SegmentLayout& from,
                                             Bytes header, FileSink& sink,
                                             const TransferOptions& options = {});
-// The same, but opens each segment before it is written. Memory, errors and options as in
-// reseal_message.
+// Replaces the header like replace_header, but opens each segment before it is written. Memory,
+// errors and options are those of reseal_message.
 PARAES_EXPORT TransferResult verify_and_replace_header(PositionalSource& source,
                                                        const Message& from, Bytes header,
                                                        PositionalSink& sink,
@@ -347,9 +347,9 @@ struct WholeMessage {
   std::exception_ptr error;
 };
 
-// As seal_message and open_message, but for all segments of all messages at once, which GPUs need
-// to be fast: see SegmentCipher. A message that fails does not stop the others. An exception of the
-// device is thrown, and all outputs are zero then.
+// Seal and open all segments of all messages at once, which GPUs need to be fast: see
+// SegmentCipher. A message that fails does not stop the others. An exception of the device is
+// thrown, and all outputs are zero then.
 PARAES_EXPORT void seal_messages(std::span<WholeMessage> list);
 PARAES_EXPORT void open_messages(std::span<WholeMessage> list);
 

@@ -170,10 +170,10 @@ class PARAES_EXPORT SegmentStaging final {
   [[nodiscard]] MutableBytes in() const noexcept;
   [[nodiscard]] MutableBytes out() const noexcept;
 
-  // As SegmentCipher::crypt, for segments whose `in` is in in(), and whose `out` is in out(). Each
-  // begins a multiple of 16 bytes after that of the first, and all bytes of both memories that are
-  // not in a segment are unspecified afterwards. Throws InvalidArgument for others, and for more
-  // segments than were asked for.
+  // Does what SegmentCipher::crypt does, for segments whose `in` is in in() and whose `out` is in
+  // out(). Each begins a multiple of 16 bytes after that of the first, and all bytes of both
+  // memories that are not in a segment are unspecified afterwards. Throws InvalidArgument for
+  // others, and for more segments than were asked for.
   void crypt(Direction direction, std::span<SegmentCipher::Segment> segments);
 
  private:
