@@ -22,7 +22,7 @@ long="[./]Long|$(names x86_64 gpu.simulated.bitslice gpu.simulated.reference gpu
 # structure.soundness looks for the tests of all parts. CMake also reads the line of the folders.
 later_folders='bench ct lab limits packages'
 # shellcheck disable=SC2086 # one word each
-later=$(names $later_folders \
+later=$(names $later_folders basis.GpuHashes basis.GpuRounds basis.GpuSchedules basis.GpuTweaks \
   filesystems.bench filesystems.calls filesystems.disks filesystems.faults filesystems.mpi \
   gpu.HashTablesOnDevice gpu.HipRtc gpu.Nvrtc gpu.OnDevice gpu.Targets gpu.check gpu.compiled \
   gpu.machine_code gpu.pack gpu.simulated gpu.small_device gpu.small_device_many gpu.two_devices \
