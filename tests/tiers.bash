@@ -22,7 +22,7 @@ long="[./]Long|$(names x86_64 gpu.simulated.bitslice gpu.simulated.reference gpu
 # structure.soundness looks for the tests of all parts. CMake also reads the line of the folders.
 later_folders='bench ct lab limits packages'
 # shellcheck disable=SC2086 # one word each
-later=$(names $later_folders basis.GpuHashes basis.GpuRounds basis.GpuSchedules basis.GpuTweaks \
+later=$(names $later_folders basis.GpuHashes basis.GpuRounds basis.GpuSchedules basis.GpuTweaks basis.machine_code \
   filesystems.bench filesystems.calls filesystems.disks filesystems.faults filesystems.mpi \
   gpu.HashTablesOnDevice gpu.HipRtc gpu.Nvrtc gpu.OnDevice gpu.Targets gpu.check gpu.compiled \
   gpu.machine_code gpu.pack gpu.simulated gpu.small_device gpu.small_device_many gpu.two_devices \
@@ -33,9 +33,9 @@ later=$(names $later_folders basis.GpuHashes basis.GpuRounds basis.GpuSchedules 
   secrets.ranks structure.programs.later structure.soundness supercop)
 
 # Tests that only look at the machine code of the GPU programs, and the files on which their result depends.
-machine_code=$(names gpu.compiled gpu.machine_code ct.gpu.bitslice ct.gpu.tables ct.gpu.tensor)
+machine_code=$(names basis.machine_code gpu.compiled gpu.machine_code ct.gpu.bitslice ct.gpu.tables ct.gpu.tensor)
 machine_code_sources=(src/gpu/device src/gpu/programs src/gpu/embedded.hpp src/kernels bench/gpu_model
-  cmake/embed.cmake tests/ct/gpu tests/gpu/compiled tests/gpu/program_source.cpp
+  cmake/embed.cmake tests/basis tests/ct/gpu tests/gpu/compiled tests/gpu/program_source.cpp
   tests/gpu/test_machine_code.py tests/requirements/chips.txt tests/secrets)
 
 # Not under AddressSanitizer, besides what later tiers have: OpenCL's compilers, which are not built for it;
