@@ -25,18 +25,21 @@ later_folders='bench ct lab limits packages'
 later=$(names $later_folders basis.GpuHashes basis.GpuRounds basis.GpuSchedules basis.GpuTweaks basis.machine_code \
   filesystems.bench filesystems.calls filesystems.disks filesystems.faults filesystems.mpi \
   gpu.HashTablesOnDevice gpu.HipRtc gpu.Nvrtc gpu.OnDevice gpu.Targets gpu.check gpu.compiled \
-  gpu.machine_code gpu.pack gpu.simulated gpu.small_device gpu.small_device_many gpu.two_devices \
-  gpu.two_devices_ciphers gpu.two_devices_many gpu.unrolled mpi.mpich mpi.openmpi.faults mpi.openmpi.hosts \
+  gpu.machine_code gpu.pack gpu.proof gpu.simulated gpu.small_device gpu.small_device_many \
+  gpu.two_devices gpu.two_devices_ciphers gpu.two_devices_many gpu.unrolled \
+  mpi.mpich mpi.openmpi.faults mpi.openmpi.hosts \
   mpi.openmpi.large mpi.openmpi.threads docs.docs/benchmarking docs.docs/comparison docs.docs/how-to/data-tools \
   docs.site \
   manual.lab python.data_tools python.object_stores python.types secrets.python \
   secrets.ranks structure.programs.later structure.soundness supercop)
 
 # Tests that only look at the machine code of the GPU programs, and the files on which their result depends.
-machine_code=$(names basis.machine_code gpu.compiled gpu.machine_code ct.gpu.bitslice ct.gpu.tables ct.gpu.tensor)
-machine_code_sources=(src/gpu/device src/gpu/programs src/gpu/embedded.hpp src/kernels bench/gpu_model
+machine_code=$(names basis.machine_code gpu.compiled gpu.machine_code gpu.proof ct.gpu.bitslice ct.gpu.tables \
+  ct.gpu.tensor)
+machine_code_sources=(src/gpu/device src/gpu/programs src/gpu/embedded.hpp src/kernels bench/gpu_model bench/gpu_proof
   cmake/embed.cmake tests/basis tests/ct/gpu tests/gpu/compiled tests/gpu/program_source.cpp
-  tests/gpu/test_machine_code.py tests/requirements/chips.txt tests/secrets)
+  tests/gpu/test_machine_code.py tests/gpu/test_machine_code_proof.py tests/requirements/chips.txt
+  tests/secrets)
 
 # Not under AddressSanitizer, besides what later tiers have: OpenCL's compilers, which are not built for it;
 # failing system calls, which would hit the sanitizer's own; damaged messages, of which fuzz.* tries more;

@@ -12,8 +12,15 @@ import processor
 WARP = 32
 SCHEDULE_BYTES = 480
 SLICED_KEY_BYTES = 4 * 3848
-HASH_PARTIAL, HASH_INPUT = 1, 2
+HASH_PARTIAL, HASH_INPUT, SECRET_COUNTER = 1, 2, 4
 STRETCH_BLOCKS = 32
+
+
+def packed_arguments(**given):
+    """The parameters of an entry, without the argument `single`."""
+    names = ("in", "out", "messages", "count", "tiles", "key", "scratch")
+    names += ("unit_blocks", "tile_blocks", "rounds")
+    return struct.pack("<QQQI4xQQQIII", *(given[name] for name in names))
 
 
 @dataclasses.dataclass
@@ -88,19 +95,9 @@ class Device:
     def launch(self, name, *, threads=None, groups=1, key=0, single=0, **arguments):
         given = {"in": 0, "out": 0, "messages": 0, "count": 1, "tiles": 0, "scratch": 0}
         given |= {"unit_blocks": 0, "tile_blocks": 0} | arguments
-        packed = struct.pack(
-            "<QQQI4xQQQIII",
-            given["in"] or self.nothing,
-            given["out"] or self.nothing,
-            given["messages"] or self.nothing,
-            given["count"],
-            given["tiles"],
-            key or self.nothing,
-            given["scratch"] or self.nothing,
-            given["unit_blocks"],
-            given["tile_blocks"],
-            self.rounds,
-        )
+        pointers = {name: given[name] for name in ("in", "out", "messages", "scratch")}
+        pointers = {name: at or self.nothing for name, at in (pointers | {"key": key}).items()}
+        packed = packed_arguments(**(given | pointers), rounds=self.rounds)
         if not self.program.option("KEYS_IN_MEMORY"):
             found = self.schedules[single : single + 1]
             packed += self.memory.content(*found, SCHEDULE_BYTES) if found else bytes(SCHEDULE_BYTES)

@@ -1,0 +1,681 @@
+"""Runs the machine code of an entry with symbols for what is secret, beside the numbers of the model.
+
+The numbers decide where the code goes. A register that depends on a key, a counter or a text has a
+word of symbols besides its numbers: one for all threads, if they are the same for each, where a
+thread names the bits of its own blocks. Whatever has no symbols is the same for all keys, counters
+and texts, because each instruction with symbols among its operands has symbols as its result, or is
+refused: as an address, as a condition of other things than the counter, or by an opcode without a
+rule here.
+
+Where a branch depends on the counter, `Machine.path` gathers what the numbers have decided. What is
+shown then holds for all counters of that path.
+"""
+
+import collections
+import re
+
+import numpy as np
+import operands as texts_of
+import processor
+from cubin import split_operands
+from decisions import FALSE, TRUE
+from symbols import ONE, ZERO, NotProven
+
+WORD_BITS = 32
+ZEROS = (ZERO,) * WORD_BITS
+REGISTER = re.compile(r"(?<![A-Za-z0-9_])(UR|UP|R|P)(\d+)((?:\.\w+)*)")
+PAIRS = {"CS2R", "F2I"}  # whose result is two registers unless they say 32
+
+
+class PerThread(tuple):
+    """A word, or a bit, for each thread."""
+
+
+def is_constant(bit):
+    return type(bit) is frozenset and len(bit) < 2 and (not bit or 0 in bit)
+
+
+def bits_of(number):
+    return tuple(ONE if number >> i & 1 else ZERO for i in range(WORD_BITS))
+
+
+def number_of(word):
+    return sum(len(bit) << i for i, bit in enumerate(word))
+
+
+def registers_in(text):
+    """The registers of an operand, with a pair where it says 64."""
+    for kind, number, suffixes in REGISTER.findall(text):
+        yield kind, int(number)
+        if ".64" in suffixes:
+            yield kind, int(number) + 1
+
+
+def words_of(modifiers):
+    return {"64": 2, "128": 4}.get(next((m for m in modifiers if m in ("64", "128")), ""), 1)
+
+
+class Shape:
+    """What an instruction reads and writes."""
+
+    def __init__(self, opcode, text, guard):
+        self.name, *self.modifiers = opcode.split(".")
+        if self.name == "P2R":
+            text = text.removeprefix("PR,")
+        self.texts = split_operands(text)
+        self.reads, self.writes = set(), []
+        if guard:
+            self.reads.update(registers_in(guard))
+        kind = self.name.lstrip("U")
+        given = list(self.texts)
+        if kind in ("STG", "STL", "STS"):
+            self.add_reads(given[0])
+            self.add_wide(given[1], words_of(self.modifiers))
+            return
+        if kind in ("BRA", "EXIT", "CALL", "RET", "BSSY", "BSYNC", "NOP", "BAR", "BREAK", "WARPSYNC"):
+            for operand in given:
+                self.add_reads(operand)
+            return
+        if kind == "P2R":
+            self.add_write(given[0])
+            self.add_reads(given[1])
+            self.reads.update(("P", i) for i in range(7) if int(given[2], 16) >> i & 1)
+            return
+        if kind == "R2P":
+            self.add_reads(given[1])
+            self.writes += [("P", i) for i in range(7) if int(given[2], 16) >> i & 1]
+            return
+        if kind == "LOP3" and texts_of.is_predicate(given[0]):
+            self.add_write(given.pop(0))
+        results = [given.pop(0)]
+        if kind in ("ISETP", "PLOP3"):
+            results.append(given.pop(0))
+        elif kind in ("IMAD", "IADD3", "IADD", "LEA", "VIADD"):
+            while texts_of.is_predicate(given[0]) and given[0][0] != "!":
+                results.append(given.pop(0))
+        count = words_of(self.modifiers) if kind in ("LDG", "LDL", "LDS", "LDC") else 1
+        if kind in PAIRS and "32" not in self.modifiers and "U32" not in self.modifiers:
+            count = 2
+        if kind == "IMAD" and "WIDE" in self.modifiers:
+            count = 2
+        for i, result in enumerate(results):
+            self.add_write(result, count if i == 0 else 1)
+        wide = (kind == "LDC" and "64" in self.modifiers) or (kind == "I2F" and "U64" in self.modifiers)
+        for i, operand in enumerate(given):
+            if wide or (kind == "IMAD" and i == 2 and {"WIDE", "HI"} & set(self.modifiers)):
+                self.add_wide(operand, 2)
+            else:
+                self.add_reads(operand)
+
+    def add_reads(self, text):
+        self.reads.update(registers_in(text))
+
+    def add_wide(self, text, count):
+        for kind, number in registers_in(text):
+            self.reads.update((kind, number + i) for i in range(count))
+
+    def add_write(self, text, count=1):
+        found = texts_of.place_of(texts_of.bare(text))
+        if found is not None and found[1] is not None:
+            self.writes += [(found[0], found[1] + i) for i in range(count)]
+
+
+class Rows:
+    """An array of registers that notes which rows are used, and which of them are set."""
+
+    def __init__(self, kind, content, used, changed):
+        self.kind, self.content, self.used, self.changed = kind, content, used, changed
+
+    def __getitem__(self, row):
+        self.used.add((self.kind, row))
+        return self.content[row]
+
+    def __setitem__(self, row, value):
+        self.changed.add((self.kind, row))
+        self.content[row] = value
+
+
+class Region:
+    """A part of global memory that has symbols: its address for each thread, and the word of symbols
+    for each offset."""
+
+    def __init__(self, name, starts, size, words):
+        self.name, self.starts, self.size, self.words = name, starts, size, words
+
+
+class Machine(processor.Group):
+    """A group of which one warp has symbols."""
+
+    def __init__(self, symbols, lanes, *arguments, **named):
+        super().__init__(*arguments, **named)
+        self.symbols, self.lanes = symbols, lanes
+        self.used, self.changed = set(), set()
+        for kind in ("R", "UR", "P", "UP"):
+            setattr(self, kind, Rows(kind, getattr(self, kind), self.used, self.changed))
+        self.shadows = {}  # the symbols of registers
+        self.stack = {}  # likewise of words of the stack
+        self.regions = []
+        self.path = TRUE
+        self.decisions = []
+        self.shapes = {}
+        self.checked = set()
+        self.executed = 0
+        self.symbolic = collections.Counter()  # by instruction: how often it had to do with symbols
+        self.evaluate = None  # for checks: the value of a bit in a thread
+
+    # ---- Values
+
+    def uniform(self, value):
+        """The number that all threads of the warp have, or None."""
+        value = np.broadcast_to(np.asarray(value), (self.threads,))[self.lanes]
+        return int(value[0]) if (value == value[0]).all() else None
+
+    def of_threads(self, value):
+        return [int(v) for v in np.broadcast_to(np.asarray(value), (self.threads,))[self.lanes]]
+
+    def magnitude(self, text):
+        """The symbols of an operand without its sign: a word, or PerThread."""
+        bare = texts_of.bare(text)
+        place = texts_of.place_of(bare)
+        if place is not None and place in self.shadows:
+            return self.shadows[place]
+        numbers = texts_of.read(bare)(self)
+        number = self.uniform(numbers)
+        if number is not None:
+            return bits_of(number)
+        return PerThread(bits_of(n) for n in self.of_threads(numbers))
+
+    @staticmethod
+    def sign_of(text):
+        return text[0] if text[0] in "-~" and texts_of.constant_of(text) is None else ""
+
+    def word(self, text):
+        """The symbols of an operand: a word, or PerThread."""
+        if (number := texts_of.constant_of(text)) is not None:
+            return bits_of(int(number))
+        sign = self.sign_of(text)
+        if not sign:
+            return self.magnitude(text)
+        return self.each(lambda w: self.sum_of([(w, sign)], [])[:WORD_BITS], self.magnitude(text))
+
+    def predicate(self, text):
+        place = texts_of.place_of(texts_of.bare(text))
+        if place is not None and place in self.shadows:
+            value = self.shadows[place]
+            if text[0] != "!":
+                return value
+            return self.each(self.symbols.invert, value)
+        values = texts_of.read_predicate(text)(self)
+        value = self.uniform(values)
+        if value is not None:
+            return ONE if value else ZERO
+        return PerThread(ONE if v else ZERO for v in self.of_threads(values))
+
+    def each(self, compute, *values):
+        """The function of the values of each thread, as one if all are equal."""
+        if not any(type(value) is PerThread for value in values):
+            return compute(*values)
+        results = PerThread(
+            compute(*(v[t] if type(v) is PerThread else v for v in values))
+            for t in range(len(self.lanes))
+        )
+        return results[0] if all(r == results[0] for r in results) else results
+
+    # ---- Arithmetic on words
+
+    def plus(self, a, b, carry, size):
+        """The sum of two words and a carry, and the carry out of the highest bit."""
+        symbols, result = self.symbols, []
+        for x, y in zip(a[:size], b[:size], strict=True):
+            result.append(symbols.add(symbols.add(x, y), carry))
+            carry = symbols.logic(0xE8, [x, y, carry])
+        return result, carry
+
+    def signed_term(self, word, sign, size):
+        """The word of a term of a sum, and what else is to be added: -x is 2^32 - x."""
+        extra = (ZERO,) * (size - WORD_BITS)
+        if sign == "":
+            return (*word, *extra), ZERO
+        inverse = tuple(self.symbols.invert(bit) for bit in word)
+        return (*inverse, *extra), (ONE if sign == "-" else ZERO)
+
+    def sum_of(self, terms, carries):
+        """The sum of terms, each a word and a sign, and of carries; with two bits more."""
+        size = WORD_BITS + 2
+        total = (ZERO,) * size
+        ones = list(carries)
+        for word, sign in terms:
+            value, one = self.signed_term(word, sign, size)
+            if one != ZERO:
+                ones.append(one)
+            if all(bit == ZERO for bit in value):
+                continue
+            carry = ones.pop() if ones else ZERO
+            total, _ = self.plus(total, value, carry, size)
+        for one in ones:
+            total, _ = self.plus(total, (ZERO,) * size, one, size)
+        return tuple(total)
+
+    def product(self, a, b):
+        """The low word of a product, one factor of which is a number."""
+        if all(map(is_constant, a)):
+            a, b = b, a
+        if not all(map(is_constant, b)):
+            raise NotProven("a product of two words of symbols")
+        total, number = ZEROS, number_of(b)
+        for shift in range(WORD_BITS):
+            if number >> shift & 1:
+                moved = ((ZERO,) * shift + tuple(a))[:WORD_BITS]
+                total, _ = self.plus(total, moved, ZERO, WORD_BITS)
+        return tuple(total)
+
+    def any_of(self, word, more=ZERO):
+        for bit in word:
+            more = self.symbols.logic(0xFC, [more, bit, ZERO])
+        return more
+
+    # ---- Instructions: each returns what its results are, in the order of Shape.writes
+
+    def sum_terms(self, given):
+        """Terms, carries into the sum."""
+        words = [text for text in given if not texts_of.is_predicate(text)]
+        carries = [self.predicate(text) for text in given if texts_of.is_predicate(text)]
+        signs = [self.sign_of(text) for text in words]
+        values = [
+            self.magnitude(text) if sign else self.word(text)
+            for text, sign in zip(words, signs, strict=True)
+        ]
+        return values, signs, carries
+
+    def carry_bits(self, total, count):
+        """Whether the total is at least 2^32, and at least 2^33."""
+        high = self.symbols.logic(0xFC, [total[32], total[33], ZERO])
+        return [high, total[33]][:count]
+
+    def results_of(self, shape):
+        """How many operands name results, PT and RZ included."""
+        count = 1
+        while texts_of.is_predicate(shape.texts[count]) and shape.texts[count][0] != "!":
+            count += 1
+        return count
+
+    def finish(self, shape, results, values):
+        """Results by place: those that go to RZ or PT are dropped."""
+        written = {}
+        for text, value in zip(shape.texts[:results], values, strict=True):
+            place = texts_of.place_of(texts_of.bare(text))
+            if place[1] is not None:
+                written[place] = value
+        return written
+
+    def do_sum(self, shape):
+        results = self.results_of(shape)
+        values, signs, carries = self.sum_terms(shape.texts[results:])
+        multiplies = shape.name == "IMAD"
+        if multiplies and {"WIDE", "HI"} & set(shape.modifiers):
+            raise NotProven("a wide product of symbols")
+        count = len(values)
+
+        def compute(*given):
+            words, ones = given[:count], given[count:]
+            terms = list(zip(words, signs, strict=True))
+            if multiplies:
+                factors = [self.signed_term(w, s, WORD_BITS) for w, s in terms[:2]]
+                if any(one != ZERO for _, one in factors):
+                    raise NotProven("a negative factor")
+                terms = [(self.product(factors[0][0], factors[1][0]), ""), terms[2]]
+            total = self.sum_of(terms, ones)
+            return [total[:WORD_BITS], *self.carry_bits(total, results - 1)]
+
+        return self.separated(shape, results, self.each(compute, *values, *carries))
+
+    def separated(self, shape, results, found):
+        """Results of all threads, from lists of results of each."""
+        if type(found) is PerThread:
+            columns = [self.each(lambda x: x, PerThread(column)) for column in zip(*found, strict=True)]
+        else:
+            columns = found
+        return self.finish(shape, results, columns)
+
+    def do_logic(self, shape):
+        given = list(shape.texts)
+        condition = texts_of.is_predicate(given[0])
+        results = 2 if condition else 1
+        table = int(given[results + 3], 16)
+        words = [self.word(text) for text in given[results : results + 3]]
+        more = self.predicate(given[results + 4]) if condition else ZERO
+
+        def compute(a, b, c, more):
+            found, symbols = [], self.symbols
+            for i in range(WORD_BITS):
+                symbols.block = i
+                found.append(symbols.logic(table, (a[i], b[i], c[i])))
+            found = tuple(found)
+            return [self.any_of(found, more), found] if condition else [found]
+
+        return self.separated(shape, results, self.each(compute, *words, more))
+
+    def do_permute(self, shape):
+        digits = self.word(shape.texts[2])
+        if type(digits) is PerThread or not all(map(is_constant, digits)):
+            raise NotProven("PRMT by a variable")
+        digits = number_of(digits)
+
+        def compute(a, b):
+            both, result = (*a, *b), ()
+            for i in range(4):
+                digit = digits >> 4 * i
+                byte = both[8 * (digit & 7) : 8 * (digit & 7) + 8]
+                result += (byte[7],) * 8 if digit & 8 else byte
+            return [result]
+
+        words = self.word(shape.texts[1]), self.word(shape.texts[3])
+        return self.separated(shape, 1, self.each(compute, *words))
+
+    def do_shift(self, shape):
+        count = self.word(shape.texts[2])
+        if type(count) is PerThread or not all(map(is_constant, count)):
+            raise NotProven("SHF by a variable")
+        kinds, count = shape.modifiers, number_of(count)
+        kind = next(m for m in kinds if m in ("U32", "S32", "U64", "S64"))
+        left, high = "L" in kinds, "HI" in kinds
+        if "W" in kinds:
+            count &= 31
+
+        def compute(low, top):
+            if kind == "S32":
+                extended = (*top, *(top[31],) * 32)
+                return [extended[min(count, 31) :][:WORD_BITS]]
+            both, none = (*low, *top), (ZERO,) * 64
+            moved = (none[: min(count, 64)] + both)[:64] if left else (both + none)[count : count + 64]
+            moved = (moved + none)[:64]
+            return [moved[32:] if high else moved[:32]]
+
+        words = self.word(shape.texts[1]), self.word(shape.texts[3])
+        return self.separated(shape, 1, self.each(compute, *words))
+
+    def do_select(self, shape):
+        chosen = self.predicate(shape.texts[3])
+
+        def compute(p, a, b):
+            if is_constant(p):
+                return [a if p else b]
+            return [tuple(self.symbols.logic(0xCA, (p, x, y)) for x, y in zip(a, b, strict=True))]
+
+        words = self.word(shape.texts[1]), self.word(shape.texts[2])
+        return self.separated(shape, 1, self.each(compute, chosen, *words))
+
+    def do_move(self, shape):
+        return self.finish(shape, 1, [self.word(shape.texts[1])])
+
+    def do_compare(self, shape):
+        name, *kinds = shape.modifiers
+        extended = "EX" in kinds
+        if name not in ("EQ", "NE") and "U32" not in kinds:
+            raise NotProven("a signed comparison")
+        words = [self.word(text) for text in shape.texts[2:4]]
+        other = self.predicate(shape.texts[4])
+        low = self.predicate(shape.texts[5]) if extended else ZERO
+        symbols = self.symbols
+
+        def compute(a, b, other, low):
+            if name in ("EQ", "NE"):
+                differs = self.any_of([symbols.add(x, y) for x, y in zip(a, b, strict=True)])
+                if extended and name == "EQ":
+                    raise NotProven("ISETP.EQ.EX")
+                result = self.any_of([differs], low) if extended else differs
+                result = symbols.invert(result) if name == "EQ" else result
+            else:
+                # a >= b where a + ~b + 1 has a carry, and a > b where a + ~b has one.
+                x, y = (a, b) if name in ("GE", "GT") else (b, a)
+                carry = low if extended else (ONE if name in ("GE", "LE") else ZERO)
+                inverse = [symbols.invert(bit) for bit in y]
+                _, result = self.plus(x, inverse, carry, WORD_BITS)
+            table = 0xC0 if "AND" in kinds else 0xFC
+            return [
+                symbols.logic(table, (result, other, ZERO) if table == 0xFC else (result, other, ONE)),
+                symbols.logic(table, (symbols.invert(result), other, ZERO if table == 0xFC else ONE)),
+            ]
+
+        return self.separated(shape, 2, self.each(compute, *words, other, low))
+
+    # ---- Memory
+
+    def place_in(self, at, size):
+        """The region that holds what all threads access, and the offset; or None."""
+        at = np.broadcast_to(at, (self.threads,))[self.lanes].astype(object)
+        for region in self.regions:
+            offsets = [int(a) - int(s) for a, s in zip(at, region.starts, strict=True)]
+            inside = [-size < offset < region.size for offset in offsets]
+            if not any(inside):
+                continue
+            if len(set(offsets)) != 1 or not 0 <= offsets[0] <= region.size - size:
+                raise NotProven(f"an access to {region.name} that is not the same for all threads")
+            return region, offsets[0]
+        return None, None
+
+    def do_load(self, shape):
+        size = 4 * words_of(shape.modifiers)
+        if {"U8", "S8", "U16"} & set(shape.modifiers):
+            return self.refuse_part(shape, 1)
+        if shape.name == "LDL":
+            at = self.uniform(texts_of.address(shape.texts[1])(self))
+            if at is None:
+                raise NotProven("an access to the stack that is not the same for all threads")
+            words = [self.stack.get(at + 4 * i) for i in range(size // 4)]
+        else:
+            region, at = self.place_in(texts_of.address(shape.texts[1], True)(self), size)
+            if region is None:
+                return {}
+            words = [region.words.get(at + 4 * i) for i in range(size // 4)]
+            if None in words:
+                raise NotProven(f"a load of what {region.name} does not have")
+        return {
+            place: word for place, word in zip(shape.writes, words, strict=False) if word is not None
+        }
+
+    def refuse_part(self, shape, operand):
+        if shape.name in ("LDL", "STL") or (
+            self.place_in(texts_of.address(shape.texts[operand], True)(self), 1)[0] is not None
+        ):
+            raise NotProven("an access to a part of a word")
+        return {}
+
+    def do_store(self, shape):
+        size = 4 * words_of(shape.modifiers)
+        kind, row = texts_of.place_of(texts_of.bare(shape.texts[1]))
+        words = [
+            None if row is None else self.shadows.get((kind, row + i)) for i in range(size // 4)
+        ]
+        if {"U8", "S8", "U16"} & set(shape.modifiers):
+            if words[0] is not None:
+                raise NotProven("a part of a word is stored")
+            return self.refuse_part(shape, 0)
+        if shape.name == "STL":
+            at = self.uniform(texts_of.address(shape.texts[0])(self))
+            if at is None:
+                raise NotProven("an access to the stack that is not the same for all threads")
+            target = self.stack
+        else:
+            region, at = self.place_in(texts_of.address(shape.texts[0], True)(self), size)
+            if region is None or region.name != "output":
+                raise NotProven("a store to something else than the output")
+            target = region.words
+        for i, word in enumerate(words):
+            if word is None and shape.name == "STL":
+                target.pop(at + 4 * i, None)
+            elif word is None:
+                raise NotProven("something without symbols is stored")
+            else:
+                target[at + 4 * i] = word
+        return {}
+
+    # ---- Execution
+
+    RULES = {
+        "LOP3": do_logic,
+        "IADD3": do_sum,
+        "VIADD": do_sum,
+        "IADD": do_sum,
+        "IMAD": do_sum,
+        "PRMT": do_permute,
+        "SHF": do_shift,
+        "SEL": do_select,
+        "MOV": do_move,
+        "ISETP": do_compare,
+    }
+    ACCESSES = {"LDG": do_load, "LDL": do_load, "STG": do_store, "STL": do_store}
+
+    def shape_of(self, at):
+        if at not in self.shapes:
+            text = self.entry.texts[at]
+            guard = text.split(" ")[0] if text.startswith("@") else ""
+            opcode, _, rest = text.removeprefix(guard).strip().partition(" ")
+            self.shapes[at] = Shape(opcode, rest, guard[1:])
+        return self.shapes[at]
+
+    def straight(self, at, mask, limit, steps):
+        entry, counts = self.entry, self.counts
+        warps = int(mask.reshape(-1, processor.WARP).any(axis=1).sum())
+        some = None if mask.all() else mask
+        while at != limit:
+            steps += 1
+            counts.issued[at] += warps
+            if at in entry.branches:
+                break
+            self.at = at
+            if entry.actions[at] is not None:
+                self.step(at, mask, some)
+            at += 1
+        return at, mask, steps
+
+    def step(self, at, mask, some):
+        entry = self.entry
+        action, guard = entry.actions[at], entry.guards[at]
+        chosen = some
+        shape = self.shape_of(at)
+        if guard is not None:
+            self.decide(entry.texts[at].split(" ")[0][1:], mask)
+            chosen = np.broadcast_to(guard(self), mask.shape) & mask
+            if not chosen.any():
+                return
+        here = np.ones(len(self.lanes), bool) if chosen is None else chosen[self.lanes]
+        written = {}
+        touched = False
+        if here.any():
+            self.executed += 1
+            held = len(self.stack)
+            written, touched = self.symbolic_results(shape)
+            if (touched or len(self.stack) != held) and not here.all():
+                raise NotProven("symbols where the threads of the warp diverge")
+        self.active = some
+        self.used.clear()
+        self.changed.clear()
+        first = at not in self.checked
+        before = self.registers() if first else None
+        action(self, chosen)
+        if first:
+            self.check_shape(at, shape, before)
+        if here.any():
+            for place in shape.writes:
+                self.shadows.pop(place, None)
+            self.shadows.update(written)
+            if self.evaluate is not None and written:
+                self.compare_with_numbers(written)
+
+    def symbolic_results(self, shape):
+        """The symbols of the results, and whether the instruction has to do with symbols."""
+        involved = [place for place in shape.reads if place in self.shadows]
+        kind = shape.name.lstrip("U") if shape.name in ("UMOV",) else shape.name
+        if kind in self.ACCESSES:
+            operand = shape.texts[0] if kind in ("STG", "STL") else shape.texts[1]
+            if any(place in self.shadows for place in registers_in(operand)):
+                raise NotProven("symbols in an address")
+            written = self.ACCESSES[kind](self, shape)
+            touched = bool(involved or written) or any(p in self.shadows for p in shape.writes)
+            self.note(involved or written)
+            return written, touched
+        if not involved:
+            return {}, any(place in self.shadows for place in shape.writes)
+        if kind not in self.RULES:
+            raise NotProven(f"no rule for symbols in {shape.name}")
+        written = self.RULES[kind](self, shape)
+        self.note(True)
+        return {place: value for place, value in written.items() if not self.is_plain(value)}, True
+
+    def is_plain(self, value):
+        """Whether a result has no symbols: then its numbers are right for every key and counter."""
+        if type(value) is PerThread:
+            return all(map(self.is_plain, value))
+        if type(value) is tuple:
+            return all(map(is_constant, value))
+        return is_constant(value)
+
+    def note(self, is_symbolic):
+        if is_symbolic:
+            self.symbolic[self.at] += 1
+
+    # ---- Checks
+
+    def registers(self):
+        return {kind: getattr(self, kind).content.copy() for kind in ("R", "UR", "P", "UP")}
+
+    def check_shape(self, at, shape, before):
+        """Whether the model reads and writes what the operands say."""
+        self.checked.add(at)
+        named = shape.reads | set(shape.writes)
+        changed = self.changed | {
+            (kind, int(row))
+            for kind, content in before.items()
+            for row in np.nonzero((content != getattr(self, kind).content).any(axis=1))[0]
+        }
+        if not self.used <= named or not changed <= set(shape.writes):
+            raise NotProven(f"the model uses {sorted(self.used | changed)}, not {sorted(named)}")
+
+    def compare_with_numbers(self, written):
+        """Whether the symbols have the values that the model computes."""
+        for (kind, row), value in written.items():
+            numbers = getattr(self, kind)[row][self.lanes]
+            for t in self.evaluate.threads:
+                bits = value[t] if type(value) is PerThread else value
+                bits = bits if type(bits) is tuple else (bits,)
+                found = sum(self.evaluate.bit(bit, t) << i for i, bit in enumerate(bits))
+                if found != int(numbers[t]):
+                    raise NotProven(f"{kind}{row} is {found:#x} in symbols, {int(numbers[t]):#x} in numbers")
+
+    # ---- Conditions
+
+    def branch(self, at, mask):
+        text, self.at = self.entry.texts[at], at
+        if text.startswith("@"):
+            self.decide(text.split(" ")[0][1:], mask)
+        if any(place in self.shadows for place in self.shape_of(at).reads):
+            places = set(registers_in(text.split(" ")[0])) if text.startswith("@") else set()
+            if any(p in self.shadows for p in self.shape_of(at).reads - places):
+                raise NotProven("symbols in a branch")
+        return super().branch(at, mask)
+
+    def decide(self, guard, mask):
+        """If a condition has symbols, assumes for them what the numbers say."""
+        place = next(registers_in(guard), None)
+        if place not in self.shadows or not mask[self.lanes].any():
+            return
+        if not mask[self.lanes].all():
+            raise NotProven("a condition of symbols where the threads of the warp diverge")
+        bit = self.shadows[place]
+        function = None if type(bit) is PerThread else self.symbols.of_counter(bit)
+        if function is None:
+            raise NotProven("a condition that depends on more than the counter")
+        row = self.P if place[0] == "P" else self.UP
+        value = self.uniform(row[place[1]])
+        if value is None:
+            raise NotProven("a condition that the numbers do not decide for all threads alike")
+        diagrams = self.symbols.diagrams
+        new = diagrams.both(self.path, function if value else diagrams.opposite(function))
+        if new == FALSE:
+            raise NotProven("the numbers contradict the symbols")
+        if new != self.path:
+            if self.symbols.declared:
+                raise NotProven("a branch that depends on the counter behind the first S-box")
+            self.path = new
+            self.decisions.append((self.at, value))
