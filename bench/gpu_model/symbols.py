@@ -6,9 +6,9 @@ A bit is a sum modulo 2 of
 - one Boolean function of the counter's bits, as a decision diagram;
 - while an S-box is being computed, functions of its 8 input bits, as tables of 256 bits.
 
-Two bits that are not equal as functions may have the same form nowhere; that two are equal is seen
-from their forms. No atom is assumed to be independent of another, so what is shown for the forms
-holds for all keys, counters and texts.
+Bits of the same form are the same function. No atom is assumed to be independent of another, so what
+is shown for the forms holds for all keys, counters and texts. Bits of different forms may be the same
+function, too; then a proof fails that could succeed.
 
 The circuits of the machine code are not told where an S-box begins. `Symbols.declare()` says which
 bytes the standard substitutes. Where the code multiplies two bits, each must be a sum of the bits of
