@@ -10,7 +10,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,7 +21,7 @@
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/segments.hpp"
-#include "src/core/bytes.hpp"
+#include "src/cipher/segment_nonce.hpp"
 #include "src/core/non_copyable.hpp"
 #include "src/kernels/kernel.hpp"
 #include "src/modes/gcm.hpp"
@@ -177,26 +176,13 @@ void check_xts_unit(std::uint64_t unit_bytes);
 }
 
 // The nonce of a segment for an index that SegmentNonces has: 12 bytes, then zeros, as two words in
-// the order of memory. A kernel loads words: its load cannot be forwarded from smaller stores.
+// the order of memory.
 inline std::array<std::uint64_t, 2> nonce_words(const SegmentNonces& nonces, std::uint64_t index,
                                                 bool last) noexcept {
-  std::uint64_t first = load_le64(nonces.base.data());
-  std::uint64_t rest = load_le32(nonces.base.data() + 8);
-  const auto high = static_cast<std::uint32_t>(index >> 32);
-  const auto low = static_cast<std::uint32_t>(index);
-  if (nonces.kind == SegmentNonces::Kind::counted) {
-    first ^= std::uint64_t{__builtin_bswap32(high)} << 32;
-    rest ^= __builtin_bswap32(low);
-  } else {
-    // The index begins with the last byte of the first word.
-    constexpr std::uint64_t prefix = (std::uint64_t{1} << 56) - 1;
-    first = (first & prefix) | (std::uint64_t{low >> 24} << 56);
-    rest = (__builtin_bswap32(low) >> 8) | (last ? std::uint32_t{1} << 24 : 0);
-  }
-  if constexpr (std::endian::native == std::endian::big) {
-    return {__builtin_bswap64(first), __builtin_bswap64(rest)};
-  }
-  return {first, rest};
+  std::array<std::uint64_t, 2> words;
+  set_nonce_words(words.data(), nonces.base.data(), nonces.kind == SegmentNonces::Kind::counted,
+                  index, last);
+  return words;
 }
 
 // Describes a segment as a whole message. Writes each field by itself: a copy of the whole would

@@ -1,4 +1,4 @@
-// Loads and stores of integers at any alignment.
+// Loads and stores of integers at any alignment. Plain C++, as counter.hpp is, for tests/proofs.
 #pragma once
 
 #include <bit>
@@ -10,24 +10,24 @@ namespace paraes {
 inline std::uint32_t load_le32(const std::uint8_t* p) noexcept {
   std::uint32_t v;
   std::memcpy(&v, p, 4);
-  if constexpr (std::endian::native == std::endian::big) v = __builtin_bswap32(v);
+  if (std::endian::native == std::endian::big) v = __builtin_bswap32(v);
   return v;
 }
 
 inline std::uint64_t load_le64(const std::uint8_t* p) noexcept {
   std::uint64_t v;
   std::memcpy(&v, p, 8);
-  if constexpr (std::endian::native == std::endian::big) v = __builtin_bswap64(v);
+  if (std::endian::native == std::endian::big) v = __builtin_bswap64(v);
   return v;
 }
 
 inline void store_le32(std::uint8_t* p, std::uint32_t v) noexcept {
-  if constexpr (std::endian::native == std::endian::big) v = __builtin_bswap32(v);
+  if (std::endian::native == std::endian::big) v = __builtin_bswap32(v);
   std::memcpy(p, &v, 4);
 }
 
 inline void store_le64(std::uint8_t* p, std::uint64_t v) noexcept {
-  if constexpr (std::endian::native == std::endian::big) v = __builtin_bswap64(v);
+  if (std::endian::native == std::endian::big) v = __builtin_bswap64(v);
   std::memcpy(p, &v, 8);
 }
 
@@ -48,12 +48,11 @@ inline void store_be64(std::uint8_t* p, std::uint64_t v) noexcept {
 // forwarding fails for a 16-byte load: it waits until all earlier stores have reached the cache,
 // which after a kernel's output takes longer than encrypting a few KiB.
 inline void store_le128(std::uint8_t* p, std::uint64_t low, std::uint64_t high) noexcept {
-  using Pair = std::uint64_t __attribute__((vector_size(16)));
-  if constexpr (std::endian::native == std::endian::big) {
+  if (std::endian::native == std::endian::big) {
     low = __builtin_bswap64(low);
     high = __builtin_bswap64(high);
   }
-  const Pair pair = {low, high};
+  const std::uint64_t __attribute__((vector_size(16))) pair = {low, high};
   std::memcpy(p, &pair, 16);
 }
 

@@ -1,7 +1,6 @@
 // Formats c2sp and paraes: C2SP chunked encryption, without and with a preface.
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -11,8 +10,8 @@
 #include "paraes/kdf.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/recipients.hpp"
-#include "src/core/bytes.hpp"
 #include "src/messages/headers.hpp"
+#include "src/messages/preface_fields.hpp"
 
 namespace paraes {
 namespace {
@@ -93,22 +92,11 @@ Message::Parts open_message(Bytes header, std::size_t before, Bytes preface,
   return make_parts(header.first(before), {}, salt, derived);
 }
 
-constexpr std::string_view magic = "PARAES\r\n";
-constexpr std::uint8_t version = 1;
-// Offsets in the preface.
-constexpr std::size_t at_version = 8;
-constexpr std::size_t at_kdf = 9;
-constexpr std::size_t at_aead = 10;
-constexpr std::size_t at_log2n = 11;
-constexpr std::size_t at_wrap_bytes = 12;  // reserved, and zero, without recipients
-constexpr std::size_t at_salt = 16;
-
-constexpr std::uint8_t aead_128 = 1;
-constexpr std::uint8_t aead_256 = 2;
-
-bool all_zero(Bytes bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b == 0; });
-}
+static_assert(detail::preface_bytes == Preface::bytes);
+static_assert(detail::most_wrap_bytes == max_wrap_bytes);
+static_assert(detail::kdf_none == static_cast<std::uint8_t>(Kdf::none));
+static_assert(detail::kdf_scrypt == static_cast<std::uint8_t>(Kdf::scrypt));
+static_assert(detail::kdf_recipients == static_cast<std::uint8_t>(Kdf::recipients));
 
 void check_key_bits(unsigned key_bits) {
   if (key_bits == 128 || key_bits == 256) return;
@@ -204,64 +192,72 @@ Preface Preface::for_recipients(unsigned key_bits, std::size_t age_file_bytes) {
 }
 
 bool looks_like_paraes(Bytes start) noexcept {
-  const std::size_t n = std::min(start.size(), magic.size());
-  return n == 0 || std::memcmp(start.data(), magic.data(), n) == 0;
+  return detail::begins_like_preface(start.data(), start.size());
 }
 
-Preface Preface::parse(Bytes start) {
-  if (!looks_like_paraes(start)) {
-    throw IntegrityError("the input does not begin like a paraes message");
-  }
-  if (start.size() < bytes) {
-    throw IntegrityError("the input is truncated: it ends within its preface, after " +
-                         std::to_string(start.size()) + " bytes of " + std::to_string(bytes));
-  }
+namespace {
+
+// `start`: what read_preface() refused, and `wrap_bytes`, which it has read.
+IntegrityError refused(detail::PrefaceFault fault, Bytes start,
+                       const detail::PrefaceFields& fields) {
+  using detail::PrefaceFault;
   const auto unknown = [](const char* field, unsigned value) {
     return IntegrityError("the header has " + std::string(field) + " " + std::to_string(value) +
                           ", which this version of paraes does not know");
   };
-  if (start[at_version] != version) throw unknown("format version", start[at_version]);
-  if (start[at_kdf] > static_cast<std::uint8_t>(Kdf::recipients))
-    throw unknown("kdf", start[at_kdf]);
-  if (start[at_aead] != aead_128 && start[at_aead] != aead_256) {
-    throw unknown("aead", start[at_aead]);
+  switch (fault) {
+    case PrefaceFault::magic:
+      return IntegrityError("the input does not begin like a paraes message");
+    case PrefaceFault::truncated:
+      return IntegrityError("the input is truncated: it ends within its preface, after " +
+                            std::to_string(start.size()) + " bytes of " +
+                            std::to_string(Preface::bytes));
+    case PrefaceFault::version:
+      return unknown("format version", start[detail::at_version]);
+    case PrefaceFault::kdf:
+      return unknown("kdf", start[detail::at_kdf]);
+    case PrefaceFault::aead:
+      return unknown("aead", start[detail::at_aead]);
+    case PrefaceFault::unused_scrypt:
+      return IntegrityError("the header is damaged: it has scrypt parameters, but no scrypt");
+    case PrefaceFault::wrap_bytes:
+      return IntegrityError("the header is damaged: the part for its recipients has " +
+                            std::to_string(fields.wrap_bytes) + " bytes, not " +
+                            std::to_string(slot_bytes(fields.key_bits) + 1) + " to " +
+                            std::to_string(max_wrap_bytes));
+    case PrefaceFault::reserved:
+      return IntegrityError(
+          "reserved bytes of the header are not zero: it is damaged, or a later "
+          "version of paraes wrote it");
+    default:
+      return IntegrityError("the header is damaged: scrypt with N = 1");
   }
+}
+
+}  // namespace
+
+Preface Preface::parse(Bytes start) {
+  detail::PrefaceFields fields;
+  const detail::PrefaceFault fault = detail::read_preface(start.data(), start.size(), fields);
+  if (fault != detail::PrefaceFault::none) throw refused(fault, start, fields);
   Preface preface;
-  preface.kdf = static_cast<Kdf>(start[at_kdf]);
-  preface.key_bits = start[at_aead] == aead_128 ? 128 : 256;
-  preface.scrypt_log2n = start[at_log2n];
-  std::copy_n(start.begin() + at_salt, preface.kdf_salt.size(), preface.kdf_salt.begin());
-  preface.wrap_bytes = load_be32(start.data() + at_wrap_bytes);
-  if (preface.kdf != Kdf::scrypt && (preface.scrypt_log2n != 0 || !all_zero(preface.kdf_salt))) {
-    throw IntegrityError("the header is damaged: it has scrypt parameters, but no scrypt");
-  }
-  if (preface.kdf == Kdf::recipients) {
-    const std::size_t slot = slot_bytes(preface.key_bits);
-    if (preface.wrap_bytes <= slot || preface.wrap_bytes > max_wrap_bytes) {
-      throw IntegrityError("the header is damaged: the part for its recipients has " +
-                           std::to_string(preface.wrap_bytes) + " bytes, not " +
-                           std::to_string(slot + 1) + " to " + std::to_string(max_wrap_bytes));
-    }
-  } else if (preface.wrap_bytes != 0) {
-    throw IntegrityError(
-        "reserved bytes of the header are not zero: it is damaged, or a later "
-        "version of paraes wrote it");
-  }
-  if (preface.kdf == Kdf::scrypt && preface.scrypt_log2n == 0) {
-    throw IntegrityError("the header is damaged: scrypt with N = 1");
-  }
+  preface.kdf = static_cast<Kdf>(fields.kdf);
+  preface.key_bits = fields.key_bits;
+  preface.scrypt_log2n = fields.scrypt_log2n;
+  preface.wrap_bytes = fields.wrap_bytes;
+  std::copy_n(fields.kdf_salt, preface.kdf_salt.size(), preface.kdf_salt.begin());
   return preface;
 }
 
 std::array<std::uint8_t, Preface::bytes> Preface::encode() const {
-  std::array<std::uint8_t, bytes> text{};
-  std::copy(magic.begin(), magic.end(), text.begin());
-  text[at_version] = version;
-  text[at_kdf] = static_cast<std::uint8_t>(kdf);
-  text[at_aead] = key_bits == 128 ? aead_128 : aead_256;
-  text[at_log2n] = static_cast<std::uint8_t>(scrypt_log2n);
-  store_be32(text.data() + at_wrap_bytes, static_cast<std::uint32_t>(wrap_bytes));
-  std::copy(kdf_salt.begin(), kdf_salt.end(), text.begin() + at_salt);
+  detail::PrefaceFields fields;
+  fields.kdf = static_cast<std::uint8_t>(kdf);
+  fields.key_bits = key_bits;
+  fields.scrypt_log2n = scrypt_log2n;
+  fields.wrap_bytes = static_cast<std::uint32_t>(wrap_bytes);
+  std::copy(kdf_salt.begin(), kdf_salt.end(), fields.kdf_salt);
+  std::array<std::uint8_t, bytes> text;
+  detail::write_preface(fields, text.data());
   return text;
 }
 

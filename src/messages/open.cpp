@@ -72,21 +72,17 @@ class Open final : public detail::ChunkStages {
       take_truncated();
     }
     const std::uint64_t bytes = extent_.plain_bytes;
-    if (options_.offset > bytes ||
-        (options_.length && *options_.length > bytes - options_.offset)) {
+    if (!detail::is_within(options_.offset, options_.length.value_or(0), bytes)) {
       if (!salvage_) check_last_segment();
       throw InvalidArgument("the range goes beyond the end of the message, which has " +
                             std::to_string(bytes) + " bytes");
     }
     range_begin_ = options_.offset;
     range_end_ = options_.length ? range_begin_ + *options_.length : bytes;
-    // If the range ends with the message, an empty last segment is opened too: it proves that the
-    // message is not truncated.
-    first_segment_ = std::min(layout_.segment_at(range_begin_), extent_.segments - 1);
-    end_segment_ = range_end_ == bytes          ? extent_.segments
-                   : range_end_ == range_begin_ ? first_segment_
-                                                : layout_.segment_at(range_end_ - 1) + 1;
-    if (extent_.segments == 0) first_segment_ = end_segment_ = 0;
+    const detail::SegmentInterval interval = detail::segments_of_range(
+        sizes_of(layout_), detail::contents_of(extent_), range_begin_, range_end_);
+    first_segment_ = interval.first;
+    end_segment_ = interval.end;
   }
 
   // Throws BadSegment unless the last segment authenticates as the last one: only that proves that

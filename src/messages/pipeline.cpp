@@ -39,12 +39,9 @@ Pipeline::Pipeline(const Message& message, const TransferOptions& options,
       keeps_input_(keep_input) {}
 
 Pipeline::Range Pipeline::share_of(std::uint64_t count) const noexcept {
-  const std::uint64_t shares = options_.share.count;
-  // count * index / shares, without overflow for any number of chunks.
-  const auto begin = [&](std::uint64_t index) {
-    return count / shares * index + count % shares * index / shares;
-  };
-  return {begin(options_.share.index), begin(options_.share.index + std::uint64_t{1})};
+  const Share& share = options_.share;
+  return {share_begin(count, share.index, share.count),
+          share_begin(count, share.index + 1, share.count)};
 }
 
 void Pipeline::check_share(bool positional) const {

@@ -10,6 +10,7 @@
 
 #include "paraes/error.hpp"
 #include "src/messages/headers.hpp"
+#include "src/messages/preface_fields.hpp"
 
 namespace paraes {
 namespace {
@@ -77,9 +78,7 @@ Message slot_message(Message::Parts parts) {
 
 }  // namespace
 
-std::size_t slot_bytes(unsigned key_bits) noexcept {
-  return c2sp_header_bytes + key_bits / 8 + segment_tag_bytes;
-}
+std::size_t slot_bytes(unsigned key_bits) noexcept { return detail::slot_bytes_of(key_bits); }
 
 namespace {
 

@@ -3,33 +3,14 @@
 #include <algorithm>
 
 #include "paraes/error.hpp"
+#include "src/messages/segments.hpp"
 
 namespace paraes {
 
 detail::Truncated detail::truncated_extent(const SegmentLayout& layout,
                                            std::uint64_t sealed_bytes) {
-  const std::uint64_t body = sealed_bytes - layout.header_bytes;
-  const std::uint64_t first = layout.first_bytes + segment_tag_bytes;
-  const std::uint64_t later = layout.segment_bytes + segment_tag_bytes;
-  Truncated truncated{.extent = {}, .sealed_bytes = sealed_bytes};
-  SegmentLayout::Extent& extent = truncated.extent;
-  std::uint64_t rest = body;
-  if (body >= first) {
-    extent.segments = 1 + (body - first) / later;
-    rest = (body - first) % later;
-  }
-  if (rest >= segment_tag_bytes) {
-    ++extent.segments;
-  } else {
-    truncated.sealed_bytes -= rest;
-  }
-  if (extent.segments > layout.max_segments) {
-    extent.segments = layout.max_segments;
-    truncated.sealed_bytes = layout.sealed_offset(extent.segments);
-  }
-  extent.plain_bytes =
-      truncated.sealed_bytes - layout.header_bytes - extent.segments * segment_tag_bytes;
-  return truncated;
+  const Contents contents = contents_of_truncated(sizes_of(layout), sealed_bytes);
+  return {.extent = extent_of(contents), .sealed_bytes = sealed_bytes};
 }
 
 namespace {

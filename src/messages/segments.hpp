@@ -8,12 +8,40 @@
 
 #include "paraes/error.hpp"
 #include "paraes/segments.hpp"
+#include "src/messages/segment_arithmetic.hpp"
 
 namespace paraes {
 
 // Up to this size, threads process whole segments, several at once. A larger segment is processed
 // alone and spread over all threads, so that memory does not grow with their number.
 inline constexpr std::uint64_t large_segment_bytes = std::uint64_t{4} << 20;
+
+static_assert(detail::tag_bytes == segment_tag_bytes);
+
+// The layout for the functions of segment_arithmetic.hpp, and what they return.
+[[nodiscard]] inline detail::SegmentSizes sizes_of(const SegmentLayout& layout) noexcept {
+  return {.header_bytes = layout.header_bytes,
+          .first_bytes = layout.first_bytes,
+          .segment_bytes = layout.segment_bytes,
+          .max_segments = layout.max_segments,
+          .shorter_last = layout.last == SegmentLayout::Last::shorter};
+}
+
+namespace detail {
+
+[[nodiscard]] inline SegmentLayout::Extent extent_of(const Contents& contents) noexcept {
+  return {.segments = contents.segments,
+          .plain_bytes = contents.plain_bytes,
+          .empty_last = contents.empty_last};
+}
+
+[[nodiscard]] inline Contents contents_of(const SegmentLayout::Extent& extent) noexcept {
+  return {.segments = extent.segments,
+          .plain_bytes = extent.plain_bytes,
+          .empty_last = extent.empty_last};
+}
+
+}  // namespace detail
 
 // Consecutive segments whose texts are in memory.
 struct SegmentRange {
@@ -30,14 +58,12 @@ struct SegmentRange {
                                           MutableBytes out) const {
     const bool seals = direction == Direction::encrypt;
     const bool is_last = index + 1 == end();
-    const std::uint64_t begin = layout.plain_offset(index);
-    const auto plain = static_cast<std::size_t>(begin - layout.plain_offset(first));
-    const std::size_t sealed =
-        plain + static_cast<std::size_t>(index - first) * std::size_t{segment_tag_bytes};
-    const std::size_t n = !is_last
-                              ? static_cast<std::size_t>(layout.plain_offset(index + 1) - begin)
-                          : seals ? in.size() - plain
-                                  : in.size() - sealed - segment_tag_bytes;
+    const detail::SegmentPlace place =
+        detail::place_of(sizes_of(layout), first, index, is_last,
+                         seals ? in.size() : in.size() - count * segment_tag_bytes);
+    const auto plain = static_cast<std::size_t>(place.plain);
+    const auto sealed = static_cast<std::size_t>(place.sealed);
+    const auto n = static_cast<std::size_t>(place.bytes);
     return {.index = index,
             .last = ends && is_last,
             .in = seals ? in.subspan(plain, n) : in.subspan(sealed, n + segment_tag_bytes),
