@@ -124,14 +124,73 @@ class Provenance(unittest.TestCase):
         self.make()
         self.refuses(self.verify(), "signature is wrong")
 
+    def test_KeyAsText_IsNeverAFile(self):
+        # A hostile download: its statement, and its key in a file that is named like the right one.
+        self.make("--sign", self.folder / "other.key")
+        key = (self.folder / "own.pub").read_text().splitlines()[1]
+        named = self.folder / "download" / key
+        named.parent.mkdir(parents=True)
+        named.write_bytes((self.folder / "other.pub").read_bytes())
+        done = support.run(SCRIPT, "verify", "--key", key, self.statement, self.artefact,
+                           check=False, cwd=self.folder / "download")
+        self.refuses(done, "signature is wrong")
+
+    def test_OtherSignedText_IsRefused(self):
+        self.signed()
+        made = json.loads(self.statement.read_text())
+        other = json.loads(json.dumps(made))
+        other["predicate"]["buildDefinition"]["buildType"] = "urn:other"
+        older = made | {"predicateType": "https://slsa.dev/provenance/v0.2"}
+        for name, changed, words in (
+            ("older", older, "no provenance of paraes"),
+            ("another build", other, "no provenance of paraes"),
+            ("nothing", {}, "incomplete"),
+            ("a list", [], "incomplete"),
+            ("no subject", made | {"subject": None}, "incomplete"),
+            ("no files", made | {"subject": []}, "has no paraes_1.deb"),
+        ):
+            with self.subTest(name):
+                self.statement.write_text(json.dumps(changed))
+                support.run("minisign", "-S", "-s", self.folder / "own.key", "-m", self.statement)
+                self.refuses(self.verify(), words)
+
+    def test_AnyNameOfAFile_IsVerified(self):
+        self.artefact = self.folder / "a\nb\udcff.deb"
+        self.artefact.write_bytes(b"text")
+        self.signed()
+        self.assertEqual(self.verify().returncode, 0)
+
     def test_UncommittedChange_IsRefused(self):
         (self.source / "file").write_text("other\n")
         self.refuses(self.make(check=False), "not committed")
+
+    def test_UntrackedFileThatGitHides_IsRefused(self):
+        self.git("config", "status.showUntrackedFiles", "no")
+        (self.source / "other").write_text("other\n")
+        self.refuses(self.make(check=False), "not committed")
+
+    def test_OtherCommitAsParameter_IsRefused(self):
+        self.refuses(self.make("--parameter", "commit=other", check=False), "given twice")
+
+    def test_ArchiveOfAnotherCommit_IsRefused(self):
+        archive = self.folder / "sources.tar"
+        self.git("archive", "--format=tar", "--prefix=p/", "-o", archive, "HEAD")
+        self.make("--archive", archive)
+        self.git("commit", "-q", "--allow-empty", "-m", "Change nothing")
+        self.refuses(self.make("--archive", archive, check=False), "another commit")
 
     def test_KeyInTheSources_IsRefused(self):
         key = self.source / "own.key"
         key.write_bytes((self.folder / "own.key").read_bytes())
         self.refuses(self.make("--sign", key, check=False), "key lies in the source tree")
+
+    def test_KeyBesideAFolderOfTheSources_IsRefused(self):
+        folder = self.source / "folder"
+        folder.mkdir()
+        key = self.source / "own.key"
+        key.write_bytes((self.folder / "own.key").read_bytes())
+        done = self.make("--sign", key, "--source", folder, check=False)
+        self.refuses(done, "key lies in the source tree")
 
 
 if __name__ == "__main__":
