@@ -1,9 +1,10 @@
-"""Tests of packaging/provenance: what it states, and what it refuses."""
+"""Tests of packaging/provenance and packaging/release: what they state, and what they refuse."""
 
 import hashlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -18,7 +19,7 @@ def setUpModule():
     support.require("git", "minisign", "dpkg-query")
 
 
-class Provenance(unittest.TestCase):
+class WithKeys(unittest.TestCase):
     """A small source tree, an artefact of it, and throwaway keys."""
 
     def setUp(self):
@@ -42,14 +43,6 @@ class Provenance(unittest.TestCase):
         command = ["git", "-C", self.source, *(word for o in options for word in ("-c", o))]
         return support.run(*command, *arguments).stdout.strip()
 
-    def make(self, *options, check=True):
-        return support.run(SCRIPT, "make", "--builder", BUILDER, "--source", self.source,
-                           "--parameter", "preset=package", "-o", self.statement, *options,
-                           self.artefact, check=check)
-
-    def signed(self):
-        return self.make("--sign", self.folder / "own.key")
-
     def verify(self, key="own.pub", files=None):
         return support.run(SCRIPT, "verify", "--key", self.folder / key, self.statement,
                            *(files or [self.artefact]), check=False)
@@ -57,6 +50,18 @@ class Provenance(unittest.TestCase):
     def refuses(self, done, words):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn(words, done.stdout)
+
+
+class Provenance(WithKeys):
+    """What packaging/provenance states of an artefact."""
+
+    def make(self, *options, check=True):
+        return support.run(SCRIPT, "make", "--builder", BUILDER, "--source", self.source,
+                           "--parameter", "preset=package", "-o", self.statement, *options,
+                           self.artefact, check=check)
+
+    def signed(self):
+        return self.make("--sign", self.folder / "own.key")
 
     def test_Statement_HasWhatSlsaAsksFor(self):
         self.signed()
@@ -191,6 +196,84 @@ class Provenance(unittest.TestCase):
         key.write_bytes((self.folder / "own.key").read_bytes())
         done = self.make("--sign", key, "--source", folder, check=False)
         self.refuses(done, "key lies in the source tree")
+
+
+class Release(WithKeys):
+    """A tree whose packages are made at once, of their options and of the environment."""
+
+    def setUp(self):
+        super().setUp()
+        scripts = self.source / "packaging"
+        scripts.mkdir()
+        for name in ("provenance", "release"):
+            shutil.copy(support.SOURCE / "packaging" / name, scripts)
+        for name, made in (("deb", "package/packages/a.deb"), ("wheel", "wheel/dist/a.whl")):
+            script = scripts / name
+            script.write_text(
+                f"""#!/bin/sh -e
+mkdir -p build/{made.rpartition("/")[0]}
+cat build/package/CMakeCache.txt >build/{made} 2>/dev/null || true
+echo "flags: $CXXFLAGS, time: $SOURCE_DATE_EPOCH" >>build/{made}
+if [ -e commit ]; then git -c user.name=T -c user.email=T commit -q --allow-empty -m "Change"; fi
+"""
+            )
+            script.chmod(0o755)
+        (self.source / ".gitignore").write_text("/build/\n/commit\n*.key\n")
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "Add scripts")
+        self.made = self.source / "build/release-files"
+        self.statement = self.made / "provenance.json"
+
+    def release(self, *options, check=True, **others):
+        return support.run(self.source / "packaging/release", "--builder", BUILDER, *options,
+                           check=check, cwd=self.folder, **others)
+
+    def refuses_at_once(self, done, words):
+        self.refuses(done, words)
+        self.assertFalse((self.source / "build").exists())
+
+    def test_Files_AreVerified(self):
+        self.release("--sign", "own.key")  # relative to the folder of the caller
+        archive = f"paraes-{self.git('rev-parse', 'HEAD')[:12]}.tar"
+        names = ["a.deb", "a.whl", archive]
+        self.assertEqual(sorted(os.listdir(self.made)),
+                         [*names, "provenance.json", "provenance.json.minisig"])
+        done = self.verify(files=[self.made / name for name in names])
+        self.assertIn("3 files", done.stdout)
+        made = json.loads(self.statement.read_text())["predicate"]["buildDefinition"]
+        digest = hashlib.sha256((self.made / archive).read_bytes()).hexdigest()
+        self.assertEqual(made["resolvedDependencies"][0]["digest"]["sha256"], digest)
+
+    def test_EarlierBuildsAndFlags_AreForgotten(self):
+        for place in ("package/CMakeCache.txt", "package/packages/b.deb", "wheel/dist/b.whl",
+                      "release-files/c.deb"):
+            path = self.source / "build" / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("of an earlier build\n")
+        self.release(env=os.environ | {"CXXFLAGS": "-Dother", "SOURCE_DATE_EPOCH": "1"})
+        found = [name for name in os.listdir(self.made) if name.endswith((".deb", ".whl"))]
+        self.assertEqual(sorted(found), ["a.deb", "a.whl"])
+        self.assertEqual((self.made / "a.deb").read_text(), "flags: , time: \n")
+
+    def test_CommitMeanwhile_IsRefused(self):
+        (self.source / "commit").touch()
+        self.refuses(self.release(check=False), "another commit")
+
+    def test_Changes_AreRefusedAtOnce(self):
+        self.git("config", "status.showUntrackedFiles", "no")
+        (self.source / "other").write_text("other\n")
+        self.refuses_at_once(self.release(check=False), "not committed")
+
+    def test_KeyInTheSources_IsRefusedAtOnce(self):
+        key = self.source / "own.key"
+        key.write_bytes((self.folder / "own.key").read_bytes())
+        self.refuses_at_once(self.release("--sign", key, check=False), "in the source tree")
+        link = self.folder / "link.key"
+        link.symlink_to(key)
+        self.refuses_at_once(self.release("--sign", link, check=False), "in the source tree")
+
+    def test_KeyThatIsMissing_IsRefusedAtOnce(self):
+        self.refuses_at_once(self.release("--sign", "none.key", check=False), "cannot be read")
 
 
 if __name__ == "__main__":
