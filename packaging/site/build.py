@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import check
 import interfaces
@@ -76,7 +77,6 @@ def build(tree, work, output):
     """Makes the site in `work`, and puts it in the place of `output` if nothing is wrong."""
     site = work / "site"
     documents = work / "documents"
-    shutil.rmtree(documents, ignore_errors=True)
     shutil.copytree(HERE / "assets", documents / "assets")
     cpp, c = headers_of(tree)
     wrong = [found for header in [*cpp, c] for found in interfaces.undocumented(header)]
@@ -136,18 +136,31 @@ def build(tree, work, output):
     found = check.faults(site)
     if found:
         raise staging.StageError("\n".join(found))
-    shutil.rmtree(output, ignore_errors=True)
-    site.rename(output)
+    replace(output, site, work / "earlier")
     return len(list(output.rglob("*.html")))
+
+
+def replace(output, site, earlier):
+    """Puts `site` in the place of `output`, which is moved to `earlier` first, or stays."""
+    if not output.exists():
+        site.rename(output)
+        return
+    output.rename(earlier)
+    try:
+        site.rename(output)
+    except OSError:
+        earlier.rename(output)
+        raise
 
 
 def main():
     output = pathlib.Path(sys.argv[1]).resolve()
-    work = output.with_name(output.name + "-work")
-    work.mkdir(parents=True, exist_ok=True)
     try:
-        pages = build(TREE, work, output)
-    except (staging.StageError, interfaces.HeaderError) as error:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the result, so that one can be renamed to the other.
+        with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as work:
+            pages = build(TREE, pathlib.Path(work), output)
+    except (staging.StageError, interfaces.HeaderError, OSError) as error:
         sys.exit(f"site: {error}")
     print(f"site: {pages} pages in {output}: open {output / 'index.html'}")
 

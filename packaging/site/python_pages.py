@@ -30,7 +30,6 @@ OPTIONS = {
 
 def copy_package(tree, output):
     """The package as griffe reads it: its modules, and the stub of the native one."""
-    shutil.rmtree(output, ignore_errors=True)
     shutil.copytree(
         tree / "python/paraes",
         output / "paraes",

@@ -6,6 +6,7 @@ import os
 import pathlib
 import posixpath
 import re
+import subprocess
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 # What the links of documents must look like: the same rules as in the test of the sources.
@@ -77,6 +78,8 @@ class Stage:
         if name in self.generated:
             return self.generated[name]
         full = self.tree / path
+        if path.is_absolute() or ".." in path.parts:
+            raise StageError(f"{why}: {name} is not in the sources")
         if full.is_dir():
             readme = path / "README.md"
             return self.page(readme) if (self.tree / readme).is_file() else self.listing(path)
@@ -102,7 +105,10 @@ class Stage:
         place = f"files/{path.as_posix()}.md"
         out = self.output / place
         if not out.exists():
-            text = (self.tree / path).read_text(encoding="utf-8")
+            try:
+                text = (self.tree / path).read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                raise StageError(f"{path.as_posix()} is not text") from None
             language = LANGUAGES.get(
                 path.suffix,
                 "python"
@@ -128,7 +134,7 @@ class Stage:
             self.write(place, "", searched=False)  # a folder may contain what leads back to it
             shown = folder.name.capitalize() if self.in_docs(folder) else folder.as_posix()
             lines = [f"# {shown}", ""]
-            for path in sorted((self.tree / folder).rglob("*")):
+            for path in self.files_in(folder):
                 if (
                     path.is_file()
                     and "target" not in path.parts
@@ -141,6 +147,16 @@ class Stage:
                     lines.append(f"- {shown}({there})")
             self.write(place, "\n".join(lines) + "\n", searched=False)
         return place
+
+    def files_in(self, folder):
+        """The files below a folder, without those that git ignores: results of examples."""
+        command = ["git", "-C", self.tree, "ls-files", "-z", "--cached", "--others"]
+        listed = subprocess.run(
+            [*command, "--exclude-standard", "--", folder.as_posix()], capture_output=True
+        )
+        if listed.returncode == 0 and listed.stdout:
+            return sorted(self.tree / os.fsdecode(name) for name in listed.stdout.split(b"\0")[:-1])
+        return sorted((self.tree / folder).rglob("*"))  # an archive of the sources
 
     @staticmethod
     def in_docs(folder):

@@ -1,5 +1,6 @@
 """The site that docs/site builds from the documents and from the comments of the sources."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -28,6 +29,9 @@ class Site(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="paraes-site-")
         cls.addClassCleanup(cls.folder.cleanup)
         cls.site = pathlib.Path(cls.folder.name, "site")
+        cls.others = pathlib.Path(cls.folder.name, "site-work/documents/mine.md")
+        cls.others.parent.mkdir(parents=True)
+        cls.others.write_text("text")
         built = subprocess.run(
             [sys.executable, "-B", TREE / "docs/site", cls.site],
             stdout=subprocess.PIPE,
@@ -48,6 +52,11 @@ class Site(unittest.TestCase):
             if name.startswith(folder)
             for anchor in page.anchors
         }
+
+    def test_nothing_else_is_written_or_removed(self):
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["site", "site-work"])
+        self.assertEqual(self.others.read_text(), "text")
+        self.assertEqual(os.listdir(self.others.parents[1]), ["documents"])
 
     def test_every_document_is_a_page(self):
         documents = [path.relative_to(TREE) for path in (TREE / "docs").rglob("*.md")]
@@ -190,6 +199,53 @@ class Faults(unittest.TestCase):
         self.write("docs/README.md", "## Reference\n\n- [A](a.md)\n")
         with self.assertRaises(stage.StageError):
             stage.navigation(stage.Stage(self.tree, self.tree / "staged", {}))
+
+    def test_folder_of_somebody_else(self):
+        self.write("other/sitemap.xml", "<urlset/>")
+        for path in ("other", "other/sitemap.xml", "other/sitemap.xml/site"):
+            done = subprocess.run(
+                [sys.executable, "-B", TREE / "docs/site", self.tree / path],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            self.assertEqual(done.returncode, 1, path)
+            self.assertRegex(done.stdout, "^site: .*\n$")
+        self.assertTrue((self.tree / "other/sitemap.xml").exists())
+
+    def test_earlier_site_stays_where_the_new_one_cannot_be(self):
+        self.write("old/a.html", "old")
+        self.write("new/a.html", "new")
+        places = [self.tree / name for name in ("old", "new", "earlier")]
+        with self.assertRaises(OSError):
+            build.replace(places[0], self.tree / "missing", places[2])
+        self.assertEqual((self.tree / "old/a.html").read_text(), "old")
+        build.replace(*places)
+        self.assertEqual((self.tree / "old/a.html").read_text(), "new")
+
+    def test_listing_without_what_git_ignores(self):
+        self.write(".gitignore", "*.o\n")
+        self.write("docs/folder/a.txt", "text")
+        (self.tree / "docs/folder/a.o").write_bytes(b"\xff\x00")
+        subprocess.run(["git", "init", "-q", self.tree], check=True)
+        made = stage.Stage(self.tree, self.tree / "staged", {})
+        listing = self.tree / "staged" / made.listing(pathlib.PurePosixPath("docs/folder"))
+        self.assertIn("`a.txt`", listing.read_text())
+        self.assertNotIn("a.o", listing.read_text())
+
+    def test_link_to_a_file_that_is_not_text(self):
+        (self.tree / "docs/a.bin").write_bytes(b"\xff\x00")
+        made = stage.Stage(self.tree, self.tree / "staged", {})
+        with self.assertRaisesRegex(stage.StageError, "docs/a.bin is not text"):
+            made.target(pathlib.PurePosixPath("docs/a.bin"), "docs/a.md")
+
+    def test_link_out_of_the_sources(self):
+        (self.tree.parent / "other.md").write_text("# Other\n")
+        self.write("docs/a.md", "# A\n\n[other](../../other.md)\n")
+        made = stage.Stage(self.tree, self.tree / "staged", {})
+        made.page(pathlib.PurePosixPath("docs/a.md"))
+        with self.assertRaisesRegex(stage.StageError, "docs/a.md: .* is not in the sources"):
+            made.write_pages()
 
     def undocumented_in(self, name, text, language="cpp"):
         self.write(name, text)
