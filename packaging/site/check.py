@@ -13,6 +13,7 @@ FETCHED = {
     "source": ["src", "srcset"],
     "video": ["src", "poster"],
     "audio": ["src"],
+    "track": ["src"],
     "object": ["data"],
     "embed": ["src"],
     "input": ["src"],
@@ -34,12 +35,12 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.anchors, self.links, self.fetched, self.names = {""}, [], [], set()
-        self.rules = ""
-        self.in_style = False
+        self.rules = self.scripts = ""
+        self.inside = ""
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        self.in_style = tag == "style"
+        self.inside = tag
         given = dict(attributes)
         self.names.add(tag)
         self.names.update(given.get("class", "").split() if given.get("class") else [])
@@ -59,11 +60,13 @@ class Page(html.parser.HTMLParser):
         self.handle_starttag(tag, attributes)
 
     def handle_data(self, text):
-        if self.in_style:
+        if self.inside == "style":
             self.rules += text
+        elif self.inside == "script":
+            self.scripts += text
 
     def handle_endtag(self, tag):
-        self.in_style = False
+        self.inside = ""
 
 
 def foreign_in(text, css):
@@ -79,6 +82,7 @@ def faults(site):
         name = path.relative_to(site)
         found += [f"{name}: fetches {target}" for target in page.fetched if FOREIGN.match(target)]
         found += [f"{name}: fetches {target}" for target in foreign_in(page.rules, css=True)]
+        found += [f"{name}: fetches {target}" for target in foreign_in(page.scripts, css=False)]
         if "mermaid" in page.names:
             found.append(f"{name}: a figure by Mermaid, whose script would be fetched")
         if name.name == "404.html":

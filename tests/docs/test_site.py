@@ -170,6 +170,8 @@ class Faults(unittest.TestCase):
             '<link rel="preconnect" href="https://a.example">',
             '<style>@import "https://a.example/b.css";</style>',
             '<p style="background: url(https://a.example/b.png)">',
+            '<script>fetch("https://a.example/b")</script>',
+            '<video><track src="https://a.example/b.vtt"></video>',
         ):
             self.assertEqual(len(self.faults_of(a=text)), 1, text)
         self.assertEqual(self.faults_of(a='<a href="https://a.example/">'), [])
