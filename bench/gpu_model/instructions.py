@@ -155,7 +155,7 @@ def size_of(modifiers):
 
 def load_constant(modifiers, texts):
     size = size_of(modifiers)
-    if size > 8 or "S8" in modifiers:
+    if size > 8 or {"S8", "S16"} & set(modifiers):
         raise Unknown("a form of a load")
     if size == 8:
         return elementwise(np.asarray, pair_writer(texts[0]), read_pair(texts[1]))
@@ -166,7 +166,7 @@ def load(space):
     def make(modifiers, texts):
         size, at = size_of(modifiers), address(texts[1], space == "global")
         array, row = place_of(texts[0])
-        if "S8" in modifiers or array != "R":
+        if {"S8", "S16"} & set(modifiers) or array != "R":
             raise Unknown("a form of a load")
 
         def compute(g, mask):

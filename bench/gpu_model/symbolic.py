@@ -24,6 +24,8 @@ from symbols import ONE, ZERO, NotProven
 WORD_BITS = 32
 ZEROS = (ZERO,) * WORD_BITS
 REGISTER = re.compile(r"(?<![A-Za-z0-9_])(UR|UP|R|P)(\d+)((?:\.\w+)*)")
+PARTS = {"U8", "S8", "U16", "S16"}
+SHARED = {"LDS", "STS", "BAR"}  # through which threads reach each other
 PAIRS = {"CS2R", "F2I"}  # whose result is two registers unless they say 32
 
 
@@ -154,6 +156,7 @@ class Machine(processor.Group):
             setattr(self, kind, Rows(kind, getattr(self, kind), self.used, self.changed))
         self.shadows = {}  # the symbols of registers
         self.stack = {}  # likewise of words of the stack
+        self.set_by = {}  # the threads that have set a register or a word of the stack
         self.regions = []
         self.path = TRUE
         self.decisions = []
@@ -379,16 +382,16 @@ class Machine(processor.Group):
         kinds, count = shape.modifiers, number_of(count)
         kind = next(m for m in kinds if m in ("U32", "S32", "U64", "S64"))
         left, high = "L" in kinds, "HI" in kinds
-        if "W" in kinds:
-            count &= 31
+        # The forms whose counts wrap at 64, or end at 32, are not needed.
+        if count > (63 if kind == "U64" else 31) or ("W" in kinds and kind == "U64"):
+            raise NotProven("SHF beyond a word")
 
         def compute(low, top):
             if kind == "S32":
                 extended = (*top, *(top[31],) * 32)
-                return [extended[min(count, 31) :][:WORD_BITS]]
+                return [extended[count:][:WORD_BITS]]
             both, none = (*low, *top), (ZERO,) * 64
-            moved = (none[: min(count, 64)] + both)[:64] if left else (both + none)[count : count + 64]
-            moved = (moved + none)[:64]
+            moved = (none[:count] + both)[:64] if left else (both + none)[count : count + 64]
             return [moved[32:] if high else moved[:32]]
 
         words = self.word(shape.texts[1]), self.word(shape.texts[3])
@@ -454,29 +457,40 @@ class Machine(processor.Group):
             return region, offsets[0]
         return None, None
 
+    def place_in_stack(self, text):
+        at = self.uniform(texts_of.address(text)(self) & texts_of.WORD)
+        if at is None:
+            raise NotProven("an access to the stack that is not the same for all threads")
+        return at
+
     def do_load(self, shape):
         size = 4 * words_of(shape.modifiers)
-        if {"U8", "S8", "U16"} & set(shape.modifiers):
-            return self.refuse_part(shape, 1)
+        if PARTS & set(shape.modifiers):
+            return self.refuse_part(shape)
         if shape.name == "LDL":
-            at = self.uniform(texts_of.address(shape.texts[1])(self))
-            if at is None:
-                raise NotProven("an access to the stack that is not the same for all threads")
+            at = self.place_in_stack(shape.texts[1])
             words = [self.stack.get(at + 4 * i) for i in range(size // 4)]
         else:
             region, at = self.place_in(texts_of.address(shape.texts[1], True)(self), size)
             if region is None:
                 return {}
             words = [region.words.get(at + 4 * i) for i in range(size // 4)]
+            if region.name == "the text" and not self.is_unwritten(at, size):
+                raise NotProven("a load of text behind the store to its place")
             if None in words:
                 raise NotProven(f"a load of what {region.name} does not have")
         return {
             place: word for place, word in zip(shape.writes, words, strict=False) if word is not None
         }
 
-    def refuse_part(self, shape, operand):
-        if shape.name in ("LDL", "STL") or (
-            self.place_in(texts_of.address(shape.texts[operand], True)(self), 1)[0] is not None
+    def is_unwritten(self, at, size):
+        """Whether the output has nothing yet where these bytes are, if it is the input's memory."""
+        stored = [region.words for region in self.regions if region.name == "output"]
+        return not any(at + 4 * i in words for words in stored for i in range(size // 4))
+
+    def refuse_part(self, shape):
+        if shape.name == "LDL" or (
+            self.place_in(texts_of.address(shape.texts[1], True)(self), 1)[0] is not None
         ):
             raise NotProven("an access to a part of a word")
         return {}
@@ -487,14 +501,10 @@ class Machine(processor.Group):
         words = [
             None if row is None else self.shadows.get((kind, row + i)) for i in range(size // 4)
         ]
-        if {"U8", "S8", "U16"} & set(shape.modifiers):
-            if words[0] is not None:
-                raise NotProven("a part of a word is stored")
-            return self.refuse_part(shape, 0)
+        if PARTS & set(shape.modifiers):
+            raise NotProven("a part of a word is stored")
         if shape.name == "STL":
-            at = self.uniform(texts_of.address(shape.texts[0])(self))
-            if at is None:
-                raise NotProven("an access to the stack that is not the same for all threads")
+            at = self.place_in_stack(shape.texts[0])
             target = self.stack
         else:
             region, at = self.place_in(texts_of.address(shape.texts[0], True)(self), size)
@@ -555,7 +565,9 @@ class Machine(processor.Group):
         chosen = some
         shape = self.shape_of(at)
         if guard is not None:
-            self.decide(entry.texts[at].split(" ")[0][1:], mask)
+            guard_text = entry.texts[at].split(" ")[0][1:]
+            self.require_set(registers_in(guard_text), mask[self.lanes])
+            self.decide(guard_text, mask)
             chosen = np.broadcast_to(guard(self), mask.shape) & mask
             if not chosen.any():
                 return
@@ -564,6 +576,8 @@ class Machine(processor.Group):
         touched = False
         if here.any():
             self.executed += 1
+            self.refuse_shared(shape)
+            self.require_set(self.sources(shape), here)
             held = len(self.stack)
             written, touched = self.symbolic_results(shape)
             if (touched or len(self.stack) != held) and not here.all():
@@ -577,11 +591,32 @@ class Machine(processor.Group):
         if first:
             self.check_shape(at, shape, before)
         if here.any():
+            for place in self.targets(shape):
+                self.set_by[place] = self.set_by.get(place, False) | here
             for place in shape.writes:
                 self.shadows.pop(place, None)
             self.shadows.update(written)
             if self.evaluate is not None and written:
                 self.compare_with_numbers(written)
+
+    # ---- What has a value: registers and the stack are zero in the model, and anything on a chip
+
+    def words_of_stack(self, shape, name, operand):
+        if shape.name != name:
+            return set()
+        at = self.place_in_stack(shape.texts[operand])
+        return {("stack", at + 4 * i) for i in range(words_of(shape.modifiers))}
+
+    def sources(self, shape):
+        return shape.reads | self.words_of_stack(shape, "LDL", 1)
+
+    def targets(self, shape):
+        return self.words_of_stack(shape, "STL", 0) | set(shape.writes)
+
+    def require_set(self, places, here):
+        for kind, row in places:
+            if not (self.set_by.get((kind, row), False) | ~here).all():
+                raise NotProven(f"{kind}{row} is used and was never set")
 
     def symbolic_results(self, shape):
         """The symbols of the results, and whether the instruction has to do with symbols."""
@@ -600,6 +635,8 @@ class Machine(processor.Group):
         if kind not in self.RULES:
             raise NotProven(f"no rule for symbols in {shape.name}")
         written = self.RULES[kind](self, shape)
+        if set(written) != set(shape.writes):
+            raise NotProven(f"the rule for {shape.name} gives other results than it writes")
         self.note(True)
         return {place: value for place, value in written.items() if not self.is_plain(value)}, True
 
@@ -645,8 +682,16 @@ class Machine(processor.Group):
 
     # ---- Conditions
 
+    @staticmethod
+    def refuse_shared(shape):
+        if shape.name in SHARED:
+            raise NotProven("an exchange between threads")
+
     def branch(self, at, mask):
         text, self.at = self.entry.texts[at], at
+        if mask[self.lanes].any():
+            self.refuse_shared(self.shape_of(at))
+            self.require_set(self.shape_of(at).reads, mask[self.lanes])
         if text.startswith("@"):
             self.decide(text.split(" ")[0][1:], mask)
         if any(place in self.shadows for place in self.shape_of(at).reads):

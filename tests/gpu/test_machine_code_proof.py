@@ -188,12 +188,12 @@ def test_a_wrong_instruction_is_noticed(program, name):
 
 # ---- What is refused
 
-LOAD = "LDC.64 R2,c[0x0][0x210]; LDG.E R4,desc[UR4][R2.64]"
+LOAD = "ULDC.64 UR4,c[0x0][0x208]; LDC.64 R2,c[0x0][0x210]; LDG.E R4,desc[UR4][R2.64]"
 
 
-def run_lines(text, words=1):
-    """Runs lines for 32 threads. The first parameter points to words of a key, the second to the
-    output."""
+def run_lines(text, words=1, name="the key"):
+    """Runs lines for 32 threads. The first parameter points to words of a key, or of what has another
+    name, the second to the output."""
     memory = processor.Memory(1 << 16)
     key, out = (memory.allocate(bytes(4 * words)) for _ in range(2))
     instructions = []
@@ -212,7 +212,7 @@ def run_lines(text, words=1):
     )
     of_key = {4 * w: tuple(known.key(0, 32 * w + i) for i in range(32)) for w in range(words)}
     stored = symbolic.Region("output", [out] * 32, 4 * words, {})
-    machine.regions = [symbolic.Region("the key", [key] * 32, 4 * words, of_key), stored]
+    machine.regions = [symbolic.Region(name, [key] * 32, 4 * words, of_key), stored]
     machine.run()
     return stored.words
 
@@ -239,6 +239,13 @@ REFUSED = {
     "store": ("STG.E desc[UR4][R2.64],R4", "something else than the output"),
     "end of the key": ("LDG.E.64 R6,desc[UR4][R2.64]", "not the same for all threads"),
     "byte": ("LDG.E.U8 R6,desc[UR4][R2.64+0x1]", "part of a word"),
+    "byte that is stored": ("STG.E.U8 desc[UR4][R2.64],RZ", "part of a word"),
+    "distance": ("SHF.R.U32.HI R5,RZ,0x20,R4", "beyond a word"),
+    "distance, wrapped": ("SHF.R.W.U64 R5,R4,0x1,RZ", "beyond a word"),
+    "register without a value": ("LOP3.LUT R5,R4,R9,RZ,0x3c,!PT", "R9 is used and was never set"),
+    "predicate without a value": ("@!P1 MOV R5,R4", "P1 is used and was never set"),
+    "stack without a value": ("LDC R1,c[0x0][0x28]; LDL R5,[R1+-0x8]", "never set"),
+    "barrier": ("BAR.SYNC 0x0", "exchange"),
 }
 
 
@@ -247,6 +254,14 @@ def test_what_is_not_known_is_refused(name):
     lines, message = REFUSED[name]
     with pytest.raises(NotProven, match=message):
         run_lines(f"{LOAD}; {lines}")
+
+
+def test_text_is_not_read_behind_its_result():
+    """If input and output are the same memory, it would be the result."""
+    lines = f"{LOAD}; LDC.64 R6,c[0x0][0x218]; STG.E desc[UR4][R6.64],R4"
+    assert run_lines(lines, name="the text")
+    with pytest.raises(NotProven, match="behind the store"):
+        run_lines(f"{lines}; LDG.E R5,desc[UR4][R2.64]", name="the text")
 
 
 # ---- Symbols
