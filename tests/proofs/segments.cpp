@@ -21,6 +21,15 @@ static std::uint64_t any_in_window() {
   return PARAES_BASE + (any_64() & (~static_cast<std::uint64_t>(0) >> (64 - PARAES_WINDOW)));
 }
 
+// A position in a text of `end` bytes whose size is in a window: any, or 2^PARAES_WINDOW bytes or
+// fewer before its end. It is not in the window: a message is longer than its text by more than
+// some windows are wide.
+static std::uint64_t any_before(std::uint64_t end) {
+  const std::uint64_t n = any_64() & (~static_cast<std::uint64_t>(0) >> (64 - PARAES_WINDOW));
+  if (PARAES_BASE == 0 || n > end) return n;
+  return end - n;
+}
+
 static const std::uint64_t most_bytes = 0x7fffffffffffffff;
 
 static SegmentSizes sizes_with(std::uint64_t header, std::uint64_t first, std::uint64_t segment,
@@ -131,20 +140,22 @@ void prove_contents_of_any_size() {
   CHECK(contents.empty_last == (contents.segments > 1 && contents.plain_bytes == last));
 }
 
-// A size is refused only if no plaintext has it.
+// A size is refused only if no plaintext has it, with any number of segments.
 void prove_refused_sizes() {
   const SegmentSizes sizes = layout();
   const std::uint64_t size = any_in_window();
   Contents contents;
   if (contents_of(sizes, size, contents) == SizeFault::none) return;
-  const std::uint64_t bytes = any_in_window();
   const std::uint64_t count = any_64();
-  if (count == 0 || count > sizes.max_segments || bytes > most_bytes) return;
-  // The plaintext has `count` segments: the last one begins at or before its end.
+  if (count == 0 || count > sizes.max_segments) return;
+  const Wide rest = sizes.header_bytes + static_cast<Wide>(16) * count;
+  if (rest > size || size - rest > most_bytes) return;
+  // A plaintext of these bytes does not have `count` segments: its last one would begin behind its
+  // end, or be too long.
+  const Wide bytes = size - rest;
   const Wide last = wide_plain_offset(sizes, count - 1);
   const Wide full = count == 1 ? sizes.first_bytes : sizes.segment_bytes;
-  if (last > bytes || bytes - last > full - (sizes.shorter_last ? 1 : 0)) return;
-  CHECK(static_cast<Wide>(sizes.header_bytes) + bytes + static_cast<Wide>(16) * count != size);
+  CHECK(last > bytes || bytes - last > full - (sizes.shorter_last ? 1 : 0));
 }
 
 // --offset and --length: for all values.
@@ -161,8 +172,8 @@ void prove_segments_of_range() {
   const SegmentSizes sizes = layout();
   Contents contents;
   if (contents_of(sizes, any_in_window(), contents) != SizeFault::none) return;
-  const std::uint64_t begin = any_in_window();
-  const std::uint64_t end = any_in_window();
+  const std::uint64_t begin = any_before(contents.plain_bytes);
+  const std::uint64_t end = any_before(contents.plain_bytes);
   if (begin > end || end > contents.plain_bytes) return;
   const SegmentInterval opened = segments_of_range(sizes, contents, begin, end);
   CHECK(opened.first < contents.segments);
