@@ -50,7 +50,7 @@ class Where(TypedDict, total=False):
 
 
 class MessageOptions(TypedDict, total=False):
-    """What both sides of a message have to know."""
+    """Options that must be the same for sealing and opening a message."""
 
     context: Buffer  # up to 512 bytes that are authenticated and not stored
     format: Literal["paraes", "c2sp", "tink"]
@@ -85,7 +85,7 @@ class OpenOptions(Where, OpenSecret, total=False):
 
 
 class LoadOptions(OpenSecret, total=False):
-    """What loads arrays to a device that another argument names."""
+    """Options for loading arrays to a device that another argument names."""
 
     threads: int
     kernel: str
@@ -112,7 +112,7 @@ class RekeyOptions(OpenFileOptions, total=False):
 
 
 class FileResult(NamedTuple):
-    """What was done with a file."""
+    """The result of an operation on a file."""
 
     output: str  # the file that was written or verified
     bytes: int  # of plaintext
@@ -204,10 +204,10 @@ def open(file: Path | BinaryIO, mode: str = "rb",
          **options: Any) -> DecryptedReader | EncryptedWriter:
     """Open an encrypted file as a binary file object of its plaintext.
 
-    file: a path or a binary file object, which is used from where it stands and not closed. Its
-    read, readinto and write must block until there is data or room: a raw file that does not is a
-    FileError (EAGAIN). write may return how many bytes it took; of objects that are no
-    io.RawIOBase, None and anything else mean all.
+    file: a path or a binary file object, which is used from its current position and not closed.
+    Its read, readinto and write must block until there is data or room: a raw file that does not
+    block is a FileError (EAGAIN). If the object is an io.RawIOBase, write returns the number of
+    bytes that it took. Other objects may return that number too; any other value means all bytes.
 
     - "rb" returns a DecryptedReader. Only authenticated bytes are read. It can seek if `file` can,
       and then the header and the end have been authenticated when this function returns, so that a
@@ -305,8 +305,8 @@ class _PlaintextFile(io.BufferedIOBase):
 class DecryptedReader(_PlaintextFile):
     """The plaintext of an encrypted file. open() makes it.
 
-    What is read in order is opened ahead, on all cores. One object may be used by several threads,
-    which take turns. read, readinto and seek raise IntegrityError where the file is damaged, and
+    Sequential reads are opened ahead, on all cores. Several threads may use one object; they take
+    turns. read, readinto and seek raise IntegrityError where the file is damaged, and
     the rest of it stays readable.
     """
 
@@ -367,7 +367,7 @@ class DecryptedReader(_PlaintextFile):
             self._plain.forget()
 
     def readinto1(self, buffer: Buffer, /) -> int:
-        """As readinto, but a file that cannot seek is read no further than 1 MiB at a time."""
+        """Like readinto, but reads at most 1 MiB at a time from a file that cannot seek."""
         self._check()
         if isinstance(self._native, _native.StreamReader):
             n = self._native.readinto(buffer)

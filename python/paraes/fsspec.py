@@ -761,8 +761,10 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
     # ---- Names and sizes
 
     def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
-        """As of the file system below, but `size` is that of the plaintext, computed from that of
-        the message, `sealed_size`: None if no message has it. open() authenticates it."""
+        """Return what the file system below returns, with the plaintext's size as `size`.
+
+        It is computed from the size of the message, `sealed_size`, and None if no message has that
+        size. open() authenticates it."""
         return self._with_plain_sizes([self.fs.info(self._path(path), **kwargs)])[0]
 
     def ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
@@ -954,8 +956,8 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
              **kwargs: Any) -> Any:
         """Open an object as a file of its plaintext.
 
-        What is written appears when the file is closed, and not at all after an exception in a
-        `with` block. compression="infer" looks at the name without .paes.
+        A written file appears when it is closed, and not at all after an exception in a `with`
+        block. compression="infer" looks at the name without .paes.
         """
         path = self._path(path)
         if compression == "infer":

@@ -69,8 +69,8 @@ class EncryptedStore(Store):
     older one of the same key. For that, seal() writes an authenticated list of all values, and
 
     sealed: True demands this list, and that the store is as the list says. It is read-only then.
-    What seal() returned, instead of True, demands that very list: an older one of the same store is
-    refused.
+    The value that seal() returned, instead of True, demands that very list: an older one of the
+    same store is refused.
 
     threads: for one value; several are processed at once anyway.
     """

@@ -119,7 +119,7 @@ class Interrupted(NamedTuple):
 
 
 class ObjectResult(NamedTuple):
-    """What was done with an object."""
+    """The result of an operation on an object."""
 
     output: str  # the URL of what was written, or was verified
     bytes: int  # of plaintext
@@ -190,11 +190,11 @@ def encrypt(source: Place, target: Place, *, executor: Workers = None, workers: 
     Each worker needs memory for up to three parts, and with Dask for two more.
     overwrite: whether an existing target is replaced. Not set, it is a FileExistsError.
 
-    What has left is recorded in a file, `state`, which has no key; without a name, it is below
-    ~/.local/state/paraes. If a run is interrupted, resume() goes on and abort() gives up; another
-    encrypt() refuses until then, unless `restart`, which gives the interrupted one up. After an
-    exception that may have a passing cause, such as of the network, the upload is kept for that,
-    unless keep=False; after any other, and KeyboardInterrupt, nothing is left.
+    Parts that were uploaded are recorded in a file, `state`, which contains no key; without a name,
+    it is below ~/.local/state/paraes. If a run is interrupted, resume() goes on and abort() gives
+    up; another encrypt() refuses until then, unless `restart`, which gives the interrupted one up.
+    After an exception that may have a passing cause, such as the network, the upload is kept for
+    that, unless keep=False; after any other, and KeyboardInterrupt, nothing is left.
     If the source changes meanwhile, its encryption starts anew, up to three times.
 
     progress(done, total), with bytes of plaintext, is called in this thread after each part; its

@@ -72,7 +72,7 @@ class safe_open:
         return self._model.names()
 
     def metadata(self) -> dict[str, str] | None:
-        """What the header says beside the tensors; of shards, what the first of them says."""
+        """Return the metadata of the header; for shards, that of the first one."""
         return self._model.metadata
 
     def get_tensor(self, name: str) -> Any:
@@ -112,11 +112,11 @@ class Slice:
         return list(self._entry.shape)
 
     def get_dtype(self) -> str:
-        """As the header names it: "F32", "BF16"."""
+        """Return the type by its name in the header, such as "F32" or "BF16"."""
         return self._entry.dtype
 
     def __getitem__(self, index: Any) -> Any:
-        """As of the whole tensor; steps are positive."""
+        """Index like the whole tensor; steps are positive."""
         rest = index if isinstance(index, tuple) else (index,)
         head = rest[0] if rest else ...
         shape = self._entry.shape
