@@ -31,15 +31,30 @@ later=$(names $later_folders basis.GpuHashes basis.GpuRounds basis.GpuSchedules 
   mpi.openmpi.large mpi.openmpi.threads docs.docs/benchmarking docs.docs/comparison docs.docs/how-to/data-tools \
   docs.site \
   manual.lab python.data_tools python.object_stores python.types secrets.python \
-  secrets.ranks structure.programs.later structure.soundness supercop)
+  secrets.ranks structure.programs.later structure.soundness structure.tiers supercop)
 
-# Tests that only look at the machine code of the GPU programs, and the files on which their result depends.
-machine_code=$(names basis.machine_code gpu.compiled gpu.machine_code gpu.proof ct.gpu.bitslice ct.gpu.tables \
-  ct.gpu.tensor)
-machine_code_sources=(src/gpu/device src/gpu/programs src/gpu/embedded.hpp src/kernels bench/gpu_model bench/gpu_proof
-  cmake/embed.cmake tests/basis tests/ct/gpu tests/gpu/compiled tests/gpu/program_source.cpp
-  tests/gpu/test_machine_code.py tests/gpu/test_machine_code_proof.py tests/requirements/chips.txt
-  tests/secrets)
+# Tests that `ci` leaves out while the files on which they depend are those of the last run of the part of
+# `long` that has the same tests, and the same name: those of the code that NVIDIA's compiler makes; GPU
+# programs on further devices, simulated ones and in other shapes; the laboratory beyond its command; the
+# storage of others; and the folders for SUPERCOP.
+declare -A repeated repeated_sources
+repeated[machine-code]=$(names basis.machine_code gpu.compiled gpu.machine_code gpu.proof ct.gpu.bitslice \
+  ct.gpu.tables ct.gpu.tensor)
+repeated_sources[machine-code]='src/gpu/device src/gpu/programs src/gpu/embedded.hpp src/kernels bench/gpu_model
+  bench/gpu_proof cmake/embed.cmake tests/basis tests/ct/gpu tests/gpu/compiled tests/gpu/program_source.cpp
+  tests/gpu/test_machine_code.py tests/gpu/test_machine_code_proof.py tests/requirements/chips.txt tests/secrets
+  tests/support'
+repeated[devices]=$(names basis.GpuHashes basis.GpuRounds basis.GpuSchedules basis.GpuTweaks gpu.HashTablesOnDevice \
+  gpu.Nvrtc gpu.HipRtc gpu.Targets gpu.simulated gpu.small_device gpu.small_device_many gpu.two_devices \
+  gpu.two_devices_ciphers gpu.two_devices_many gpu.unrolled)
+repeated_sources[devices]='src include cmake tests/basis tests/gpu tests/requirements tests/support'
+repeated[lab]=$(names lab.browser lab.bundle lab.claims lab.compare lab.damage lab.drawing lab.latex lab.pousa \
+  lab.report lab.reproduce lab.resume lab.summary)
+repeated_sources[lab]='bench python/paraes tests/lab tests/requirements tests/support'
+repeated[stores]=$(names python.data_tools python.object_stores)
+repeated_sources[stores]='python src/messages tests/python tests/requirements tests/support'
+repeated[supercop]=$(names supercop)
+repeated_sources[supercop]='packaging/supercop src include tests/supercop'
 
 # Not under AddressSanitizer, besides what later tiers have: OpenCL's compilers, which are not built for it;
 # failing system calls, which would hit the sanitizer's own; damaged messages, of which fuzz.* tries more;
