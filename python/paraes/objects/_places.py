@@ -25,7 +25,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from paraes._messages import version_of
 from paraes.exceptions import Error, InvalidArgument, _file_error
-from paraes.fsspec import ParaesFileSystem, _protocols, _Upload
+from paraes.fsspec import ParaesFileSystem
+from paraes.fsspec._upload import Upload, protocols
 
 if TYPE_CHECKING:
     from fsspec.spec import AbstractFileSystem
@@ -68,7 +69,7 @@ def is_local(fs: AbstractFileSystem) -> bool:
 
 
 def _is_s3(fs: AbstractFileSystem) -> bool:
-    return not _S3.isdisjoint(_protocols(fs)) and hasattr(fs, "call_s3")
+    return not _S3.isdisjoint(protocols(fs)) and hasattr(fs, "call_s3")
 
 
 def _code(error: BaseException | None) -> str:
@@ -587,14 +588,14 @@ class InOrderTarget(Target):
 
     def __init__(self, fs: AbstractFileSystem, path: str, overwrite: bool) -> None:
         super().__init__(fs, path, overwrite)
-        self._upload: _Upload | None = None
+        self._upload: Upload | None = None
         self._next = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_upload": None}  # workers return parts, and write nothing
 
     def begin(self) -> None:
-        self._upload = _Upload(self.fs, self.path, "wb" if self.overwrite else "xb", {})
+        self._upload = Upload(self.fs, self.path, "wb" if self.overwrite else "xb", {})
         self._next = 0
 
     def put(self, number: int, offset: int, data: Any) -> str:
