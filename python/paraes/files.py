@@ -485,10 +485,17 @@ class EncryptedWriter(_PlaintextFile):
             self.abort()
             return
         try:
-            self._native.finish()
-        finally:
-            self._native.abort()
-            io.BufferedIOBase.close(self)
+            self._complete()
+        except BaseException:
+            self._clean_up()
+            raise
+        io.BufferedIOBase.close(self)
+
+    def _complete(self) -> None:
+        self._native.finish()
+
+    def _clean_up(self) -> None:
+        self.abort()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:

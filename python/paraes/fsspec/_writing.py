@@ -26,25 +26,15 @@ class Writer(EncryptedWriter):
         self._written = written
         self._discarded = False
 
-    def close(self) -> None:
-        if self.closed:
-            return
-        if _leaves_by_exception():
-            self.abort()
-            return
-        try:
-            self._end()
-            if self.autocommit:
-                self.commit()
-        except BaseException:
-            warn_if_it_fails(self.path, self.abort)
-            raise
-        io.BufferedIOBase.close(self)
-
-    def _end(self) -> None:
+    def _complete(self) -> None:
         if self._upload is not None:
             self._native.finish()
             self._upload.finish()
+        if self.autocommit:
+            self.commit()
+
+    def _clean_up(self) -> None:
+        warn_if_it_fails(self.path, self.abort)
 
     def commit(self) -> None:
         """Give the object its name: close() does, but not in a transaction."""
