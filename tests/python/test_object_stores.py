@@ -46,7 +46,7 @@ from paraes import (  # noqa: E402
     WrongKey,
     objects,
 )
-from paraes.objects import _engines, _places, _state  # noqa: E402
+from paraes.objects import _engines, _sources, _state  # noqa: E402
 
 MIB = 1 << 20
 PART = 5 * MIB
@@ -242,7 +242,7 @@ def test_that_a_nonce_used_twice_is_found(seen, fine):
 
 def without_ctime(monkeypatch):
     """As on file systems that have none: nothing but the contents tells of a change."""
-    monkeypatch.setattr(_places.LocalSource, "_status", staticmethod(
+    monkeypatch.setattr(_sources.LocalSource, "_status", staticmethod(
         lambda status: (status.st_ino, status.st_size, status.st_mtime_ns)))
 
 

@@ -964,14 +964,14 @@ def test_wrong_keys_and_damage_have_their_own_status():
 
 SLOW = """\
 import os, sys, time
-from paraes.objects import _places, cli
-put = _places.LocalTarget.put
+from paraes.objects import _targets, cli
+put = _targets.LocalTarget.put
 def slow(self, number, *rest):
     if number == 1:
         open("begun", "w").close()
         time.sleep(60)
     return put(self, number, *rest)
-_places.LocalTarget.put = slow
+_targets.LocalTarget.put = slow
 sys.exit(cli.main())
 """
 

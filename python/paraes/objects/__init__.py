@@ -34,19 +34,10 @@ from paraes.exceptions import (
 from paraes.objects import _state
 from paraes.objects._engines import Claim, Dask, Engine, engine_of
 from paraes.objects._parts import segments_of_parts
-from paraes.objects._places import (
-    LocalSource,
-    LocalTarget,
-    Source,
-    SourceChanged,
-    Target,
-    current_umask,
-    identity,
-    source_of,
-    target_of,
-    warn,
-)
+from paraes.objects._sources import LocalSource, Source, SourceChanged, source_of
 from paraes.objects._state import Facts, State
+from paraes.objects._stores import identity, warn
+from paraes.objects._targets import LocalTarget, Target, current_umask, target_of
 from paraes.objects._work import Job, OwnKey, SentKey
 
 if TYPE_CHECKING:

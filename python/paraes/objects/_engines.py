@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 
 from paraes.exceptions import InvalidArgument
 from paraes.objects import _work
+from paraes.objects._buffers import forget_buffers
 from paraes.objects._channel import Address, Desk
-from paraes.objects._places import SourceChanged, forget_buffers
+from paraes.objects._sources import SourceChanged
 from paraes.objects._work import Job, NeedsKey, Packed, SentKey
 
 if TYPE_CHECKING:

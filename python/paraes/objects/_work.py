@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 from paraes import _native
 from paraes._recent import Recent
 from paraes.exceptions import Error, InvalidArgument, Unavailable
+from paraes.objects._buffers import buffer
 from paraes.objects._parts import Part, Parts
-from paraes.objects._places import LocalSource, Source, SourceChanged, Target, buffer
+from paraes.objects._sources import LocalSource, Source, SourceChanged
+from paraes.objects._targets import Target
 
 _MOST_KEY_BYTES = 1 << 16
 

@@ -1,260 +1,35 @@
-"""Where objects are read and written: whatever fsspec opens.
+"""Objects that are written.
 
-Sources and targets are pickled and used in other processes and on other machines.
+Targets are pickled and used in other processes and on other machines.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import mmap
 import os
 import re
 import secrets
-import threading
-import time
-import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import fsspec
-import fsspec.asyn
-from fsspec.core import OpenFile, url_to_fs
-from fsspec.implementations.dirfs import DirFileSystem
-from fsspec.implementations.local import LocalFileSystem
-
-from paraes._messages import version_of
-from paraes.exceptions import Error, InvalidArgument, _file_error
+from paraes.exceptions import InvalidArgument, _file_error
 from paraes.fsspec import ParaesFileSystem
-from paraes.fsspec._upload import Upload, protocols
+from paraes.fsspec._upload import Upload
+from paraes.objects._stores import (
+    again,
+    asked,
+    call_s3,
+    code_of,
+    endpoint_of,
+    is_local,
+    is_s3,
+    resolve,
+    url_of,
+)
 
 if TYPE_CHECKING:
     from fsspec.spec import AbstractFileSystem
-
-_T = TypeVar("_T")
-
-_S3 = frozenset({"s3", "s3a"})
-_TRIES = 4  # of a request that reads
-
-
-class SourceChanged(Exception):
-    """The source is not what it was when its encryption began."""
-
-
-def resolve(place: Any, options: dict[str, Any] | None,
-            name: str) -> tuple[AbstractFileSystem, str]:
-    """The file system and the path of a URL, a path, or what fsspec.open() returns."""
-    if isinstance(place, OpenFile):
-        if options:
-            raise InvalidArgument(f"{name}_options: {name} is a file of fsspec, which has its own")
-        if place.compression is not None:
-            raise InvalidArgument(f"{name}: it is compressed by fsspec: compress it before")
-        fs, path = place.fs, place.path
-    else:
-        fs, path = url_to_fs(os.fspath(place), **(options or {}))
-    while isinstance(fs, DirFileSystem):
-        fs, path = fs.fs, fs._join(path)
-    if getattr(fs, "async_impl", False) and fs.asynchronous:
-        raise InvalidArgument(f"{name}: an asynchronous file system cannot be used; pass one "
-                              "without asynchronous=True")
-    return fs, path
-
-
-def url_of(fs: AbstractFileSystem, path: str) -> str:
-    return str(fs.unstrip_protocol(path))
-
-
-def is_local(fs: AbstractFileSystem) -> bool:
-    return type(fs) is LocalFileSystem
-
-
-def _is_s3(fs: AbstractFileSystem) -> bool:
-    return not _S3.isdisjoint(protocols(fs)) and hasattr(fs, "call_s3")
-
-
-def _code(error: BaseException | None) -> str:
-    """The code of an error of S3, which s3fs has as the cause of its own."""
-    while error is not None:
-        response = getattr(error, "response", None)
-        if isinstance(response, dict):
-            return str(response.get("Error", {}).get("Code", ""))
-        error = error.__cause__
-    return ""
-
-
-def _asked(path: str, work: Callable[[], _T], what: str = "") -> _T:
-    """Call a file system. Many pass on what their clients raise for a network that fails."""
-    try:
-        return work()
-    except (OSError, Error):
-        raise
-    except Exception as error:
-        raise _file_error(errno.EIO, f"{path}: {what}{error}", path) from error
-
-
-def _call_s3(fs: Any, path: str, method: str, **options: Any) -> Any:
-    return _asked(path, lambda: fs.call_s3(method, **options))
-
-
-def _endpoint(fs: Any, path: str) -> str:
-    return str(_asked(path, lambda: fs.s3.meta.endpoint_url))
-
-
-def identity(fs: AbstractFileSystem, path: str) -> str:
-    """The URL, with what it does not say of the place."""
-    place = _endpoint(fs, path) if _is_s3(fs) else getattr(fs, "host", "")
-    return f"{place} {url_of(fs, path)}".strip()
-
-
-_NEVER_BETTER = (FileNotFoundError, PermissionError, IsADirectoryError, InvalidArgument)
-
-
-def _again(work: Callable[[], _T]) -> _T:
-    """Reads again what a busy or broken network did not bring."""
-    for attempt in range(_TRIES):
-        try:
-            return work()
-        except _NEVER_BETTER:
-            raise
-        except OSError:
-            if attempt + 1 == _TRIES:
-                raise
-            time.sleep(0.1 * 4**attempt)
-    raise AssertionError
-
-
-_kept = threading.local()
-
-
-def buffer(name: str, size: int) -> memoryview:
-    """Memory of this thread for `size` bytes. New memory would take as long as the work."""
-    memory = getattr(_kept, name, None)
-    if memory is None or len(memory) < size:
-        memory = mmap.mmap(-1, max(size, mmap.PAGESIZE),
-                           flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        try:
-            memory.madvise(mmap.MADV_HUGEPAGE)  # a part has thousands of others
-        except OSError:
-            pass  # the kernel has none
-        setattr(_kept, name, memory)
-    return memoryview(memory)[:size]
-
-
-def forget_buffers() -> None:
-    """Overwrite and free the memory of this thread."""
-    for memory in _kept.__dict__.values():
-        memory[:] = bytes(len(memory))
-    _kept.__dict__.clear()
-
-
-class Source:
-    """An object that is read in ranges, by many at once."""
-
-    def __init__(self, fs: AbstractFileSystem, path: str) -> None:
-        fs.invalidate_cache(path)
-        fs.invalidate_cache(fs._parent(path))
-        try:
-            info = _again(lambda: _asked(path, lambda: fs.info(path)))
-        except FileNotFoundError as error:
-            raise _file_error(errno.ENOENT, f"{path}: there is no such object", path) from error
-        if info["type"] == "directory":
-            raise _file_error(errno.EISDIR, f"{path}: it is a folder; encrypt its files one by one",
-                              path)
-        if info.get("size") is None:
-            raise _file_error(errno.ESPIPE, f"{path}: its size is not known, so that it cannot be "
-                              "read in parts", path)
-        self.fs = fs
-        self.path = path
-        self.size: int = info["size"]
-        self.version = version_of(info)
-        self.tag: str | None = info.get("ETag") if _is_s3(fs) else None
-
-    @property
-    def url(self) -> str:
-        return url_of(self.fs, self.path)
-
-    @property
-    def proves_version(self) -> bool:
-        """Whether the store itself refuses to read another version."""
-        return self.tag is not None
-
-    def read(self, begin: int, end: int) -> Any:
-        """The bytes of a range."""
-        if begin == end:
-            return b""
-        return _again(lambda: self._read(begin, end))
-
-    def _read(self, begin: int, end: int) -> Any:
-        data = self._read_s3(begin, end) if self.tag is not None else self._cat(begin, end)
-        if len(data) != end - begin:
-            raise _file_error(errno.EIO, f"{self.path}: the bytes {begin} to {end} were asked for, "
-                              f"and {len(data)} came: it became shorter, or the transfer was cut",
-                              self.path)
-        return data
-
-    def _cat(self, begin: int, end: int) -> Any:
-        return _asked(self.path, lambda: self.fs.cat_file(self.path, start=begin, end=end))
-
-    def _read_s3(self, begin: int, end: int) -> Any:
-        bucket, key, version = self.fs.split_path(self.path)
-        wanted = {"VersionId": version} if version else {}
-        try:
-            answer = _call_s3(self.fs, self.path, "get_object", Bucket=bucket, Key=key,
-                              IfMatch=self.tag, Range=f"bytes={begin}-{end - 1}", **wanted)
-        except OSError as error:
-            if _code(error) in ("PreconditionFailed", "412", "InvalidRange"):
-                raise SourceChanged(self.path) from error
-            raise
-        try:
-            return _asked(self.path, lambda: fsspec.asyn.sync(self.fs.loop, answer["Body"].read),
-                          "the transfer was cut: ")
-        finally:
-            answer["Body"].close()
-
-    def check(self) -> None:
-        """Raises SourceChanged if it is another one by now, as far as anybody can tell."""
-        self.fs.invalidate_cache(self.path)
-        self.fs.invalidate_cache(self.fs._parent(self.path))
-        try:
-            info = _again(lambda: _asked(self.path, lambda: self.fs.info(self.path)))
-        except FileNotFoundError:
-            raise SourceChanged(self.path) from None
-        if version_of(info) != self.version:
-            raise SourceChanged(self.path)
-
-
-class LocalSource(Source):
-    """A regular file, here and at all workers."""
-
-    def __init__(self, fs: AbstractFileSystem, path: str) -> None:
-        super().__init__(fs, path)
-        if not os.path.isfile(path):
-            raise InvalidArgument(f"{path}: it is no regular file, so that it cannot be read in "
-                                  "parts: `paraes encrypt` takes pipes and devices")
-        self.status = self._status(os.stat(path))
-        self.size = self.status[1]
-        self.version = repr(self.status)
-
-    @staticmethod
-    def _status(status: os.stat_result) -> tuple[int, int, int, int]:
-        # Programs can set the time of modification, but not that of the change.
-        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-    def check(self) -> None:
-        try:
-            if self._status(os.stat(self.path)) == self.status:
-                return
-        except FileNotFoundError:
-            pass
-        raise SourceChanged(self.path)
-
-
-def source_of(place: Any, options: dict[str, Any] | None) -> Source:
-    fs, path = resolve(place, options, "source")
-    return LocalSource(fs, path) if is_local(fs) else Source(fs, path)
-
-
-# ---- Targets
 
 
 class Target:
@@ -283,7 +58,7 @@ class Target:
 
     def _exists(self) -> bool:
         self._forget()
-        return bool(_again(lambda: _asked(self.path, lambda: self.fs.exists(self.path))))
+        return bool(again(lambda: asked(self.path, lambda: self.fs.exists(self.path))))
 
     def _forget(self) -> None:
         self.fs.invalidate_cache(self.path)
@@ -317,7 +92,7 @@ class Target:
         if not start:
             return False
         try:
-            found = bytes(_again(lambda: _asked(self.path, lambda: self.fs.cat_file(
+            found = bytes(again(lambda: asked(self.path, lambda: self.fs.cat_file(
                 self.path, start=0, end=len(start)))))
             return found == start and self._size() == size
         except FileNotFoundError:
@@ -325,7 +100,7 @@ class Target:
 
     def _size(self) -> int | None:
         self._forget()
-        size: int | None = _again(lambda: _asked(self.path, lambda: self.fs.info(
+        size: int | None = again(lambda: asked(self.path, lambda: self.fs.info(
             self.path))).get("size")
         return size
 
@@ -353,16 +128,16 @@ class S3Target(Target):
         self._upload: str | None = None
 
     def _call(self, method: str, **options: Any) -> Any:
-        return _call_s3(self.fs, self.path, method, **self._where, **options)
+        return call_s3(self.fs, self.path, method, **self._where, **options)
 
     def begin(self) -> None:
         self._upload = self._call("create_multipart_upload")["UploadId"]
 
     def facts(self) -> dict[str, Any]:
-        return {"upload": self._upload, "endpoint": _endpoint(self.fs, self.path)}
+        return {"upload": self._upload, "endpoint": endpoint_of(self.fs, self.path)}
 
     def take_over(self, facts: dict[str, Any]) -> None:
-        endpoint = _endpoint(self.fs, self.path)
+        endpoint = endpoint_of(self.fs, self.path)
         if facts["endpoint"] != endpoint:
             raise InvalidArgument(f"{self.path}: the run began at {facts['endpoint']}, not at "
                                   f"{endpoint}: name the same store")
@@ -375,7 +150,7 @@ class S3Target(Target):
             try:
                 answer = self._call("list_parts", UploadId=self._upload, PartNumberMarker=after)
             except FileNotFoundError as error:
-                if _code(error) == "NoSuchUpload":
+                if code_of(error) == "NoSuchUpload":
                     return None
                 raise
             for part in answer.get("Parts", ()):
@@ -393,7 +168,7 @@ class S3Target(Target):
         return str(answer["ETag"])
 
     def _lost(self, error: Exception) -> Exception:
-        if _code(error) != "NoSuchUpload":
+        if code_of(error) != "NoSuchUpload":
             return error
         return _file_error(errno.ESTALE, f"{self.path}: the store has given up the upload, as it "
                            "does after some days, or somebody has: start the object anew",
@@ -409,7 +184,7 @@ class S3Target(Target):
             self._complete({"Parts": parts}, is_ours)
         except FileNotFoundError as error:
             # An answer may be lost, and the next try finds the upload complete.
-            if _code(error) != "NoSuchUpload" or not is_ours():
+            if code_of(error) != "NoSuchUpload" or not is_ours():
                 raise self._lost(error) from error
         if self._size() != size:
             raise _file_error(errno.EIO, f"{self.path}: the store says that the object is "
@@ -422,7 +197,7 @@ class S3Target(Target):
                 self._call("complete_multipart_upload", IfNoneMatch="*", **options)
                 return
             except OSError as error:
-                code = _code(error)
+                code = code_of(error)
                 if code in ("PreconditionFailed", "412"):
                     if is_ours():
                         return
@@ -439,7 +214,7 @@ class S3Target(Target):
         try:
             digests = b"".join(bytes.fromhex(tag.strip('"')) for tag in tags)
             self._forget()
-            found = _asked(self.path, lambda: self.fs.info(self.path)).get("ETag", "")
+            found = asked(self.path, lambda: self.fs.info(self.path)).get("ETag", "")
         except (ValueError, FileNotFoundError):
             return False
         digest = hashlib.md5(digests, usedforsecurity=False).hexdigest()
@@ -452,7 +227,7 @@ class S3Target(Target):
             try:
                 self._call("abort_multipart_upload", UploadId=self._upload)
             except FileNotFoundError as error:
-                if _code(error) == "NoSuchUpload":
+                if code_of(error) == "NoSuchUpload":
                     return
                 raise
 
@@ -622,10 +397,6 @@ def target_of(place: Any, options: dict[str, Any] | None, overwrite: bool) -> Ta
         raise InvalidArgument("target: paraes:: would encrypt it once more: leave it out")
     if is_local(fs):
         return LocalTarget(fs, path, overwrite)
-    if _is_s3(fs):
+    if is_s3(fs):
         return S3Target(fs, path, overwrite)
     return InOrderTarget(fs, path, overwrite)
-
-
-def warn(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=3)
