@@ -15,6 +15,7 @@ import standard
 import symbolic
 from decisions import FALSE, TRUE, Diagrams
 from symbols import FIRST_OUTPUT, FIRST_TEXT, ONE, ROUND_KEYS, ZERO, NotProven, Symbols
+from words import PerThread
 
 BLOCKS = 32  # of a thread
 LANES = 32
@@ -135,7 +136,7 @@ def message_counter(symbols, mode, firsts):
         counter = added(symbols, own, mode, -first - mode.before_first)
         bits = [bit for byte in standard.counter_block(counter) for bit in byte]
         per_thread.append([tuple(bits[32 * w : 32 * w + 32]) for w in range(4)])
-    words = {4 * w: symbolic.PerThread(own[w] for own in per_thread) for w in range(4)}
+    words = {4 * w: PerThread(own[w] for own in per_thread) for w in range(4)}
     return own, words
 
 
@@ -278,7 +279,7 @@ def compare(expected, stored):
         raise NotProven(f"{len(stored)} words are stored, not {len(expected)}")
     for at, word in expected.items():
         where = f"word {at % (16 * LANES) // 4} of block {at // (16 * LANES)} of a thread"
-        if type(stored[at]) is symbolic.PerThread:
+        if type(stored[at]) is PerThread:
             raise NotProven(f"{where} is not the same in all threads")
         for i, (found, wanted) in enumerate(zip(stored[at], word, strict=True)):
             if found != wanted:

@@ -12,114 +12,17 @@ shown then holds for all counters of that path.
 """
 
 import collections
-import re
 
 import numpy as np
 import operands as texts_of
 import processor
-from cubin import split_operands
 from decisions import FALSE, TRUE
+from shapes import Shape, registers_in, words_of
 from symbols import ONE, ZERO, NotProven
+from words import WORD_BITS, Arithmetic, PerThread, bits_of, is_constant, number_of
 
-WORD_BITS = 32
-ZEROS = (ZERO,) * WORD_BITS
-REGISTER = re.compile(r"(?<![A-Za-z0-9_])(UR|UP|R|P)(\d+)((?:\.\w+)*)")
 PARTS = {"U8", "S8", "U16", "S16"}
 SHARED = {"LDS", "STS", "BAR"}  # through which threads reach each other
-PAIRS = {"CS2R", "F2I"}  # whose result is two registers unless they say 32
-
-
-class PerThread(tuple):
-    """A word, or a bit, for each thread."""
-
-
-def is_constant(bit):
-    return type(bit) is frozenset and len(bit) < 2 and (not bit or 0 in bit)
-
-
-def bits_of(number):
-    return tuple(ONE if number >> i & 1 else ZERO for i in range(WORD_BITS))
-
-
-def number_of(word):
-    return sum(len(bit) << i for i, bit in enumerate(word))
-
-
-def registers_in(text):
-    """The registers of an operand, with a pair where it says 64."""
-    for kind, number, suffixes in REGISTER.findall(text):
-        yield kind, int(number)
-        if ".64" in suffixes:
-            yield kind, int(number) + 1
-
-
-def words_of(modifiers):
-    return {"64": 2, "128": 4}.get(next((m for m in modifiers if m in ("64", "128")), ""), 1)
-
-
-class Shape:
-    """What an instruction reads and writes."""
-
-    def __init__(self, opcode, text, guard):
-        self.name, *self.modifiers = opcode.split(".")
-        if self.name == "P2R":
-            text = text.removeprefix("PR,")
-        self.texts = split_operands(text)
-        self.reads, self.writes = set(), []
-        if guard:
-            self.reads.update(registers_in(guard))
-        kind = self.name.lstrip("U")
-        given = list(self.texts)
-        if kind in ("STG", "STL", "STS"):
-            self.add_reads(given[0])
-            self.add_wide(given[1], words_of(self.modifiers))
-            return
-        if kind in ("BRA", "EXIT", "CALL", "RET", "BSSY", "BSYNC", "NOP", "BAR", "BREAK", "WARPSYNC"):
-            for operand in given:
-                self.add_reads(operand)
-            return
-        if kind == "P2R":
-            self.add_write(given[0])
-            self.add_reads(given[1])
-            self.reads.update(("P", i) for i in range(7) if int(given[2], 16) >> i & 1)
-            return
-        if kind == "R2P":
-            self.add_reads(given[1])
-            self.writes += [("P", i) for i in range(7) if int(given[2], 16) >> i & 1]
-            return
-        if kind == "LOP3" and texts_of.is_predicate(given[0]):
-            self.add_write(given.pop(0))
-        results = [given.pop(0)]
-        if kind in ("ISETP", "PLOP3"):
-            results.append(given.pop(0))
-        elif kind in ("IMAD", "IADD3", "IADD", "LEA", "VIADD"):
-            while texts_of.is_predicate(given[0]) and given[0][0] != "!":
-                results.append(given.pop(0))
-        count = words_of(self.modifiers) if kind in ("LDG", "LDL", "LDS", "LDC") else 1
-        if kind in PAIRS and "32" not in self.modifiers and "U32" not in self.modifiers:
-            count = 2
-        if kind == "IMAD" and "WIDE" in self.modifiers:
-            count = 2
-        for i, result in enumerate(results):
-            self.add_write(result, count if i == 0 else 1)
-        wide = (kind == "LDC" and "64" in self.modifiers) or (kind == "I2F" and "U64" in self.modifiers)
-        for i, operand in enumerate(given):
-            if wide or (kind == "IMAD" and i == 2 and {"WIDE", "HI"} & set(self.modifiers)):
-                self.add_wide(operand, 2)
-            else:
-                self.add_reads(operand)
-
-    def add_reads(self, text):
-        self.reads.update(registers_in(text))
-
-    def add_wide(self, text, count):
-        for kind, number in registers_in(text):
-            self.reads.update((kind, number + i) for i in range(count))
-
-    def add_write(self, text, count=1):
-        found = texts_of.place_of(texts_of.bare(text))
-        if found is not None and found[1] is not None:
-            self.writes += [(found[0], found[1] + i) for i in range(count)]
 
 
 class Rows:
@@ -151,6 +54,7 @@ class Machine(processor.Group):
     def __init__(self, symbols, lanes, *arguments, **named):
         super().__init__(*arguments, **named)
         self.symbols, self.lanes = symbols, lanes
+        self.arithmetic = Arithmetic(symbols)
         self.used, self.changed = set(), set()
         for kind in ("R", "UR", "P", "UP"):
             setattr(self, kind, Rows(kind, getattr(self, kind), self.used, self.changed))
@@ -199,7 +103,7 @@ class Machine(processor.Group):
         sign = self.sign_of(text)
         if not sign:
             return self.magnitude(text)
-        return self.each(lambda w: self.sum_of([(w, sign)], [])[:WORD_BITS], self.magnitude(text))
+        return self.each(lambda w: self.arithmetic.sum_of([(w, sign)], [])[:WORD_BITS], self.magnitude(text))
 
     def predicate(self, text):
         place = texts_of.place_of(texts_of.bare(text))
@@ -223,59 +127,6 @@ class Machine(processor.Group):
             for t in range(len(self.lanes))
         )
         return results[0] if all(r == results[0] for r in results) else results
-
-    # ---- Arithmetic on words
-
-    def plus(self, a, b, carry, size):
-        """The sum of two words and a carry, and the carry out of the highest bit."""
-        symbols, result = self.symbols, []
-        for x, y in zip(a[:size], b[:size], strict=True):
-            result.append(symbols.add(symbols.add(x, y), carry))
-            carry = symbols.logic(0xE8, [x, y, carry])
-        return result, carry
-
-    def signed_term(self, word, sign, size):
-        """The word of a term of a sum, and what else is to be added: -x is 2^32 - x."""
-        extra = (ZERO,) * (size - WORD_BITS)
-        if sign == "":
-            return (*word, *extra), ZERO
-        inverse = tuple(self.symbols.invert(bit) for bit in word)
-        return (*inverse, *extra), (ONE if sign == "-" else ZERO)
-
-    def sum_of(self, terms, carries):
-        """The sum of terms, each a word and a sign, and of carries; with two bits more."""
-        size = WORD_BITS + 2
-        total = (ZERO,) * size
-        ones = list(carries)
-        for word, sign in terms:
-            value, one = self.signed_term(word, sign, size)
-            if one != ZERO:
-                ones.append(one)
-            if all(bit == ZERO for bit in value):
-                continue
-            carry = ones.pop() if ones else ZERO
-            total, _ = self.plus(total, value, carry, size)
-        for one in ones:
-            total, _ = self.plus(total, (ZERO,) * size, one, size)
-        return tuple(total)
-
-    def product(self, a, b):
-        """The low word of a product, one factor of which is a number."""
-        if all(map(is_constant, a)):
-            a, b = b, a
-        if not all(map(is_constant, b)):
-            raise NotProven("a product of two words of symbols")
-        total, number = ZEROS, number_of(b)
-        for shift in range(WORD_BITS):
-            if number >> shift & 1:
-                moved = ((ZERO,) * shift + tuple(a))[:WORD_BITS]
-                total, _ = self.plus(total, moved, ZERO, WORD_BITS)
-        return tuple(total)
-
-    def any_of(self, word, more=ZERO):
-        for bit in word:
-            more = self.symbols.logic(0xFC, [more, bit, ZERO])
-        return more
 
     # ---- Instructions: each returns what its results are, in the order of Shape.writes
 
@@ -323,11 +174,11 @@ class Machine(processor.Group):
             words, ones = given[:count], given[count:]
             terms = list(zip(words, signs, strict=True))
             if multiplies:
-                factors = [self.signed_term(w, s, WORD_BITS) for w, s in terms[:2]]
+                factors = [self.arithmetic.signed_term(w, s, WORD_BITS) for w, s in terms[:2]]
                 if any(one != ZERO for _, one in factors):
                     raise NotProven("a negative factor")
-                terms = [(self.product(factors[0][0], factors[1][0]), ""), terms[2]]
-            total = self.sum_of(terms, ones)
+                terms = [(self.arithmetic.product(factors[0][0], factors[1][0]), ""), terms[2]]
+            total = self.arithmetic.sum_of(terms, ones)
             return [total[:WORD_BITS], *self.carry_bits(total, results - 1)]
 
         return self.separated(shape, results, self.each(compute, *values, *carries))
@@ -354,7 +205,7 @@ class Machine(processor.Group):
                 symbols.block = i
                 found.append(symbols.logic(table, (a[i], b[i], c[i])))
             found = tuple(found)
-            return [self.any_of(found, more), found] if condition else [found]
+            return [self.arithmetic.any_of(found, more), found] if condition else [found]
 
         return self.separated(shape, results, self.each(compute, *words, more))
 
@@ -423,17 +274,17 @@ class Machine(processor.Group):
 
         def compute(a, b, other, low):
             if name in ("EQ", "NE"):
-                differs = self.any_of([symbols.add(x, y) for x, y in zip(a, b, strict=True)])
+                differs = self.arithmetic.any_of([symbols.add(x, y) for x, y in zip(a, b, strict=True)])
                 if extended and name == "EQ":
                     raise NotProven("ISETP.EQ.EX")
-                result = self.any_of([differs], low) if extended else differs
+                result = self.arithmetic.any_of([differs], low) if extended else differs
                 result = symbols.invert(result) if name == "EQ" else result
             else:
                 # a >= b where a + ~b + 1 has a carry, and a > b where a + ~b has one.
                 x, y = (a, b) if name in ("GE", "GT") else (b, a)
                 carry = low if extended else (ONE if name in ("GE", "LE") else ZERO)
                 inverse = [symbols.invert(bit) for bit in y]
-                _, result = self.plus(x, inverse, carry, WORD_BITS)
+                _, result = self.arithmetic.plus(x, inverse, carry, WORD_BITS)
             table = 0xC0 if "AND" in kinds else 0xFC
             return [
                 symbols.logic(table, (result, other, ZERO) if table == 0xFC else (result, other, ONE)),
