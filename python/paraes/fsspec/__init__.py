@@ -35,6 +35,7 @@ from paraes.exceptions import IntegrityError, InvalidArgument
 from paraes.files import DecryptedReader
 from paraes.fsspec._options import IN_MEMORY, Secret
 from paraes.fsspec._reading import EncryptedFile, InOrder
+from paraes.fsspec._reading import ReadAhead as ReadAhead
 from paraes.fsspec._upload import Upload, protocols
 from paraes.fsspec._writing import Compressed, Text, Writer
 

@@ -30,6 +30,7 @@ class ReadAhead(BaseCache):  # type: ignore[misc]
     blocksize: the most bytes to fetch ahead.
     """
 
+    __module__ = "paraes.fsspec"  # as pickles and reports name it
     name: ClassVar[str] = "paraes"
     # The end of the segment of a byte: a segment is fetched as a whole.
     segment_end: Callable[[int], int] = staticmethod(lambda offset: offset + 1)
@@ -118,6 +119,7 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
     parallel, what is read in order.
     """
 
+    __module__ = "paraes.fsspec"
     DEFAULT_BLOCK_SIZE = 16 << 20
     loc: int  # in the plaintext
     _LINES = 1 << 18
