@@ -70,12 +70,12 @@ struct GcmMessage {
 
 struct Kernel;
 
-// The part of a key that short GCM messages need, in 14 cache lines. A message of 16 bytes reads
+// The part of a key that short GCM messages need, in 22 cache lines. A message of 16 bytes reads
 // four or five of them: a program with thousands of keys waits for lines that are not in the
 // caches. Filled by gcm_expand.
 struct ShortGcmKey : NonCopyable {
   // For that many blocks, the lengths included, there is one reduction.
-  static constexpr unsigned max_powers = 36;
+  static constexpr unsigned max_powers = 68;
 
   alignas(64) unsigned rounds;
   unsigned key_bytes;

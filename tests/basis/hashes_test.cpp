@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 
@@ -263,7 +264,7 @@ struct GcmTrial {
 };
 
 constexpr unsigned trials_of_length = 400;
-constexpr std::size_t gcm_blocks = 72;
+constexpr std::size_t gcm_blocks = 104;
 
 class GcmKey {
  public:
@@ -338,8 +339,23 @@ class GcmHashes : public KernelTest {
     const Block bytes = block_of(h);
     kernel().ghash_init(hash_, bytes.data());
     std::copy(bytes.begin(), bytes.end(), hash_.h);
-    std::memcpy(short_[number].powers, hash_.powers[max_powers - ShortGcmKey::max_powers],
-                sizeof short_[number].powers);
+    set_powers(short_[number].powers, h);
+  }
+
+  // Sets all powers of h, of which hash_ has the first, and the zeros behind them. The n-th of the
+  // others is the first power of h^n.
+  void set_powers(std::uint8_t (*powers)[16], Element h) {
+    constexpr unsigned all = ShortGcmKey::max_powers;
+    static_assert(all >= max_powers && sizeof hash_.powers == (max_powers + 3) * 16);
+    std::memcpy(powers[all - max_powers], hash_.powers, sizeof hash_.powers);
+    static_assert(std::has_single_bit(max_powers));
+    Element power = h;
+    for (unsigned n = 1; n < max_powers; n *= 2) power = product(power, power);
+    for (unsigned n = max_powers + 1; n <= all; ++n) {
+      power = product(power, h);
+      kernel().ghash_init(other_, block_of(power).data());
+      std::memcpy(powers[all - n], other_.powers[max_powers - 1], 16);
+    }
   }
 
   static GcmMessage message_of(const std::vector<Block>& in, std::uint8_t* out, std::uint8_t* tag,
@@ -410,6 +426,7 @@ class GcmHashes : public KernelTest {
   static constexpr unsigned jobs = 16;
   KeySchedule schedule_;
   GhashKey hash_;
+  GhashKey other_;
   std::unique_ptr<ShortGcmKey[]> short_ = std::make_unique<ShortGcmKey[]>(jobs);
   std::vector<Block> out_;
 };
@@ -508,7 +525,7 @@ Element sum_over(Element sum, Element h, const std::vector<std::uint8_t>& bytes)
   return sum;
 }
 
-// Associated data of every length up to 72 blocks and a little less, and nonces of every size.
+// Associated data of every length up to 104 blocks and a little less, and nonces of every size.
 TEST_P(GcmHashes, AssociatedDataAndNoncesAtRandom) {
   const RoundKeys keys = expansion_with(Random(5).words(4), 0).round_keys();
   Random random(13);
@@ -578,9 +595,12 @@ TEST_P(GcmHashes, ShortKeysHaveThePowersOfLongOnes) {
       kernel().gcm_expand(short_.get(), pointers, 4 * nk, 5, powers);
       for (unsigned k = 0; k < 5; ++k) {
         kernel().ghash_init(hash_, h[k].data());
-        ASSERT_EQ(std::memcmp(short_[k].powers[ShortGcmKey::max_powers - powers],
-                              hash_.powers[max_powers - powers], (powers + 3) * std::size_t{16}),
-                  0)
+        std::uint8_t expected[ShortGcmKey::max_powers + 3][16];
+        set_powers(expected, element_of(h[k]));
+        const unsigned first = ShortGcmKey::max_powers - powers;
+        ASSERT_EQ(
+            std::memcmp(short_[k].powers[first], expected[first], (powers + 3) * std::size_t{16}),
+            0)
             << powers << " powers, key " << k;
       }
     }
