@@ -52,9 +52,12 @@ enum class PrefaceFault {
   no_cost,        // scrypt with N = 1
 };
 
-// The size of a slot: a C2SP header, an input key and a tag.
+// What a slot has besides an input key: a C2SP header and a tag.
+constexpr std::uint32_t slot_overhead_bytes = 56 + 16;
+
+// The size of a slot.
 inline std::uint32_t slot_bytes_of(std::uint32_t key_bits) noexcept {
-  return 24 + 32 + key_bits / 8 + 16;
+  return slot_overhead_bytes + key_bits / 8;
 }
 
 // Whether `start` begins like a preface, as far as it goes.

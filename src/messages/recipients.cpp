@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "paraes/error.hpp"
+#include "paraes/segments.hpp"
 #include "src/messages/headers.hpp"
 #include "src/messages/preface_fields.hpp"
 
@@ -77,6 +78,9 @@ Message slot_message(Message::Parts parts) {
 }
 
 }  // namespace
+
+// preface_fields.hpp includes no header of the library.
+static_assert(detail::slot_overhead_bytes == c2sp_header_bytes + segment_tag_bytes);
 
 std::size_t slot_bytes(unsigned key_bits) noexcept { return detail::slot_bytes_of(key_bits); }
 
