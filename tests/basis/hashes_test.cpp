@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "src/core/carryless.hpp"
 #include "src/core/gf128.hpp"
 #include "tests/basis/fips197.hpp"
 #include "tests/support/hex.hpp"

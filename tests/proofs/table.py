@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 COUNTER = "src/core/counter.hpp"
 BYTES = "src/core/bytes.hpp"
+CARRYLESS = "src/core/carryless.hpp"
 NONCE = "src/cipher/segment_nonce.hpp"
 PREFACE = "src/messages/preface_fields.hpp"
 SEGMENTS = "src/messages/segment_arithmetic.hpp"
@@ -62,22 +63,44 @@ def indexes(bits):
 SHARES = tuple(f"-DPARAES_SHARES={shares} {window('c2sp', base, 12)}"
                for shares in (1, 2, 3, 7, 16) for base in (0, 2**32 - 2**11, 2**64 - 2**12))
 
+# The places of the bits of both factors.
+PLACES = tuple(f"-DPARAES_A={a} -DPARAES_B={b}" for a in range(4) for b in range(4))
+
+# Both orders of bytes in memory.
+ORDERS = ("", "--big-endian -DPARAES_BIG_ENDIAN")
+
 HARNESSES = [
-    Harness("add_be128", "counter", wraps=True, faults=(
+    Harness("loads", "bytes", runs=ORDERS, faults=(
+        (BYTES, "  std::memcpy(&v, p, 4);\n  if (std::endian::native == std::endian::big)",
+         "  std::memcpy(&v, p, 4);\n  if (false)"),
+        (BYTES, "  std::memcpy(&v, p, 8);\n  if (std::endian::native == std::endian::big)",
+         "  std::memcpy(&v, p, 8);\n  if (true)"))),
+    Harness("stores", "bytes", runs=ORDERS, faults=(
+        (BYTES, "std::uint32_t v) noexcept {\n  if (std::endian::native == std::endian::big)",
+         "std::uint32_t v) noexcept {\n  if (false)"),
+        (BYTES, "    high = __builtin_bswap64(high);\n", ""),
+        (BYTES, "{low, high}", "{high, low}"))),
+    Harness("add_be128", "counter", wraps=True, runs=ORDERS, faults=(
         (COUNTER, "load_be64(counter) + (sum < low ? 1 : 0), sum", "load_be64(counter), sum"),
         (COUNTER, "load_be64(counter) + (sum < low ? 1 : 0), sum",
          "load_be64(counter) + (sum <= low ? 1 : 0), sum"),
         (BYTES, "store_le128(p, __builtin_bswap64(high), __builtin_bswap64(low))",
          "store_le128(p, __builtin_bswap64(low), __builtin_bswap64(high))"))),
-    Harness("add_le128", "counter", wraps=True, faults=(
+    Harness("add_le128", "counter", wraps=True, runs=ORDERS, faults=(
         (COUNTER, "load_le64(counter + 8) + (sum < low ? 1 : 0)", "load_le64(counter + 8)"),
         (COUNTER, "load_le64(counter + 8)", "load_le64(counter + 9)"))),
-    Harness("add_be32", "counter", wraps=True, faults=(
+    Harness("add_be32", "counter", wraps=True, runs=ORDERS, faults=(
         (COUNTER, "(low & 0xffffffff00000000) | sum", "(low & 0xffffffff00000000) + low + n"),)),
-    Harness("counted_nonce", "nonce", faults=(
+    Harness("carryless_low", "carryless", wraps=True, runs=PLACES, faults=(
+        (CARRYLESS, "(c0 & mask0)", "c0"),
+        (CARRYLESS, "(a0 * b1)", "(a0 * b2)"))),
+    Harness("reverse_bits", "carryless", wraps=True, faults=(
+        (CARRYLESS, "(a & 0x0f0f0f0f0f0f0f0f) << 4", "(a & 0x0f0f0f0f0f0f0f07) << 4"),)),
+    Harness("counted_nonce", "nonce", runs=ORDERS, faults=(
         (NONCE, "index >> 32", "index >> 33"),
+        (NONCE, "    rest = __builtin_bswap64(rest);\n", ""),
         (NONCE, "first ^= static_cast<std::uint64_t>(__builtin_bswap32(high)) << 32;", ""))),
-    Harness("prefixed_nonce", "nonce", faults=(
+    Harness("prefixed_nonce", "nonce", runs=ORDERS, faults=(
         (NONCE, "0x00ffffffffffffff", "0x01ffffffffffffff"),
         (NONCE, "last ? 0x01000000 : 0", "last ? 0x00010000 : 0"))),
     Harness("read_preface", "preface", faults=(
