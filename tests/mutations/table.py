@@ -49,6 +49,9 @@ LAYERS = {
     "library": Layer(
         tests="^unit[.]", targets=UNIT,
         ci="^limits[.]", ci_targets="paraes_limits"),
+    "arithmetic": Layer(
+        tests="^(unit|proofs)[.]", targets=f"{UNIT} paraes_proofs",
+        ci="^limits[.]", ci_targets="paraes_limits"),
     "timing": Layer(
         tests="^unit[.]", targets=UNIT,
         ci="^ct[.]O2[.].*Secret", ci_targets="paraes_ct_O2"),
@@ -167,6 +170,17 @@ MUTATIONS = [
         "      share(sums + 4 * t, sum);\n    }\n    PARAES_BARRIER();\n",
         "      share(sums + 4 * t, sum);\n    }\n",
         "tags that a GPU computes are wrong, depending on how its threads run"),
+    # ---- Segments
+    Mutation(
+        3, "segment-number-width", "arithmetic", "src/messages/segment_arithmetic.hpp",
+        "plain_offset(sizes, index) + index * tag_bytes",
+        "plain_offset(sizes, index) + static_cast<std::uint32_t>(index) * tag_bytes",
+        "segments of a message of more than 64 TiB overwrite earlier ones"),
+    Mutation(
+        4, "segment-nonce-width", "arithmetic", "src/cipher/segment_nonce.hpp",
+        "const std::uint32_t high = static_cast<std::uint32_t>(index >> 32);",
+        "const std::uint32_t high = 0;",
+        "a message of more than 64 TiB uses nonces twice"),
     # ---- Files and the command
     Mutation(
         3, "short-copy", "files", "src/io/sink.cpp",
