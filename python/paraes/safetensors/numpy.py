@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy
 
@@ -95,12 +95,12 @@ def load_file(filename: Path, **options: Unpack[OpenOptions]) -> dict[str, Array
     that is not encrypted is not authenticated. options: see paraes.files.OpenOptions. Raises as
     paraes.open() does, and HeaderError for what is no safetensors file.
     """
-    return _model.load(filename, _options(options), Framework())
+    return _model.load(filename, cast("dict[str, Any]", options), Framework())
 
 
 def load(data: Buffer, **options: Unpack[OpenOptions]) -> dict[str, Array]:
     """Return all tensors of an encrypted file that is in memory, as save() returns it."""
-    return _model.load_bytes(data, _options(options), Framework())
+    return _model.load_bytes(data, cast("dict[str, Any]", options), Framework())
 
 
 def save_file(tensor_dict: Mapping[str, Array], filename: Path,
@@ -108,18 +108,13 @@ def save_file(tensor_dict: Mapping[str, Array], filename: Path,
     """Write tensors to an encrypted file. It appears, or replaces an existing one, when it is
     complete. What it contains is what safetensors.numpy.save() makes. options: see
     paraes.files.SealOptions."""
-    _model.save_file(_contents, tensor_dict, filename, metadata, _options(options))
+    _model.save_file(_contents, tensor_dict, filename, metadata, cast("dict[str, Any]", options))
 
 
 def save(tensor_dict: Mapping[str, Array], metadata: Mapping[str, str] | None = None,
          **options: Unpack[SealOptions]) -> bytes:
     """Return the bytes that save_file() would write."""
-    return _model.save(_contents, tensor_dict, metadata, _options(options))
-
-
-def _options(options: Any) -> dict[str, Any]:
-    found: dict[str, Any] = options
-    return found
+    return _model.save(_contents, tensor_dict, metadata, cast("dict[str, Any]", options))
 
 
 def _contents(tensors: Mapping[str, Array]) -> _model.Contents:

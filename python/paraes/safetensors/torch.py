@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -156,18 +156,13 @@ def save_file(tensors: Mapping[str, torch.Tensor], filename: Path,
     """Write tensors to an encrypted file. It appears, or replaces an existing one, when it is
     complete. What it contains is what safetensors.torch.save() makes. Those on a GPU are copied to
     the CPU, one at a time. options: see paraes.files.SealOptions."""
-    _model.save_file(_contents, tensors, filename, metadata, _sealing(options))
+    _model.save_file(_contents, tensors, filename, metadata, cast("dict[str, Any]", options))
 
 
 def save(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None = None,
          **options: Unpack[SealOptions]) -> bytes:
     """Return the bytes that save_file() would write."""
-    return _model.save(_contents, tensors, metadata, _sealing(options))
-
-
-def _sealing(options: Any) -> dict[str, Any]:
-    found: dict[str, Any] = options
-    return found
+    return _model.save(_contents, tensors, metadata, cast("dict[str, Any]", options))
 
 
 def _contents(tensors: Mapping[str, torch.Tensor]) -> _model.Contents:
