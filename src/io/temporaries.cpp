@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -68,17 +67,12 @@ std::string_view take_last_part(std::string_view& text) {
 }
 
 // Some file systems store names in capitals, or without any. Host names have no case (RFC 4343).
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 std::string lower(std::string_view text) {
   std::string result(text);
-  for (char& c : result) c = lower(c);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
   return result;
-}
-
-bool is_same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
 }
 
 struct TemporaryParts {
@@ -90,7 +84,7 @@ struct TemporaryParts {
 std::optional<TemporaryParts> parse_temporary(std::string_view name) noexcept {
   if (name.size() <= temporary_suffix.size() || name.front() != '.') return std::nullopt;
   const std::size_t end = name.size() - temporary_suffix.size();
-  if (!is_same_name(name.substr(end), temporary_suffix)) return std::nullopt;
+  if (lower(name.substr(end)) != temporary_suffix) return std::nullopt;
   name = name.substr(1, end - 1);
   const std::string_view random = take_last_part(name);
   const std::string_view process = take_last_part(name);
@@ -173,7 +167,7 @@ void Leftovers::remove(const Folder& folder, const std::string& name) {
       // In a folder that may not be read, nothing is removed.
       static_cast<void>(system::visit_names(folder.descriptor(), ".", [&](const char* entry) {
         const auto parts = parse_temporary(entry);
-        if (parts && is_same_name(parts->host, host_name())) {
+        if (parts && lower(parts->host) == lower(host_name())) {
           found_.emplace(std::pair(id, lower(parts->target)), entry);
         }
       }));
