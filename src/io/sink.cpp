@@ -210,13 +210,13 @@ void FileSink::set_owner_and_mode() {
 
 // `lists`: the access control list alone, or all but that.
 void FileSink::set_attributes(bool lists) {
-  for (const FileAttribute& attribute : options_.attributes) {
-    if (system::is_access_list(attribute) != lists) continue;
-    const auto old = lists && options_.narrow && options_.overwrite ? target() : std::nullopt;
-    const bool set =
-        !(old && S_ISREG(old->st_mode)) && system::set_attribute(descriptor_.get(), attribute);
-    if (!set) lost_.push_back(attribute.name);
-  }
+  if (options_.attributes.empty()) return;
+  const auto old = lists && options_.narrow && options_.overwrite ? target() : std::nullopt;
+  // A descriptor that is none: the file takes none of them.
+  const int file = old && S_ISREG(old->st_mode) ? -1 : descriptor_.get();
+  const auto kind = lists ? AttributeKind::access_lists : AttributeKind::of_users;
+  const auto lost = set_file_attributes(file, options_.attributes, kind);
+  lost_.insert(lost_.end(), lost.begin(), lost.end());
 }
 
 // A hole at the end has not made the file longer.
