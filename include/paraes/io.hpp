@@ -356,10 +356,11 @@ class PARAES_EXPORT Leftovers {
 // the file system has no unnamed files, it is in `.NAME.HOST.PROCESS.RANDOM.paraes-tmp`, which only
 // the owner can read and which is locked with flock(2). A sink that is destroyed before commit
 // removes its file. Temporary files that killed processes on this host left for the same target are
-// removed first. A target that cannot be written, such as a folder or a name that is too long, is
-// an IoError in the constructor; so is a file system that cannot rename files (CannotRename), where
-// the file needs a temporary name. What else a file system does not have (modes, times, links) is
-// left out or done in another way.
+// removed first; from a folder of ten thousand names or more, which takes long to list, only if the
+// file needs a temporary name or replaces a target. A target that cannot be written, such as a
+// folder or a name that is too long, is an IoError in the constructor; so is a file system that
+// cannot rename files (CannotRename), where the file needs a temporary name. What else a file
+// system does not have (modes, times, links) is left out or done in another way.
 //
 // It belongs to the process that made it (forks.hpp): in a child, whatever writes or names the file
 // throws WrongProcess, and the destructor leaves the file alone.

@@ -48,8 +48,6 @@ FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Optio
       write_back_(std::make_unique<calls::WriteBack>()) {
   check_target();
   try {
-    Leftovers own;
-    (options_.leftovers != nullptr ? *options_.leftovers : own).remove(*folder_, name_);
     if (options_.named || !open_unnamed()) open_named();
     if (options_.keep_owner) keep_owner();
   } catch (...) {

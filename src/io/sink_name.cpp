@@ -71,6 +71,19 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
   return true;
 }
 
+void remove_leftovers(const FileSink::Options& options, const Folder& folder,
+                      const std::string& name) {
+  Leftovers own;
+  (options.leftovers != nullptr ? *options.leftovers : own).remove(folder, name);
+}
+
+// Whether to list its names takes longer than to encrypt a small file.
+bool is_large(const Folder& folder) {
+  constexpr off_t large_bytes = 256 << 10;  // some ten thousand names
+  struct stat status = {};
+  return fstat(folder.descriptor(), &status) == 0 && status.st_size > large_bytes;
+}
+
 [[noreturn]] void fail_to_replace(const std::string& shown) {
   throw TargetExists(shown +
                          ": it appeared while its contents were written and was not replaced: try "
@@ -102,7 +115,12 @@ void FileSink::check_target() const {
 bool FileSink::open_unnamed() {
   if (links_are_refused) return false;
   descriptor_ = Descriptor(system::open_unnamed(folder_->descriptor()));
-  return descriptor_.get() >= 0;
+  if (descriptor_.get() < 0) return false;
+  // A killed run leaves its file where that had a name from the beginning, or was to replace the
+  // target. Here neither is so, unless the target exists, and only another kind of run, such as one
+  // of paraes-mpi, can have left one. A large folder keeps that until it is listed for a target.
+  if (!is_large(*folder_) || target()) remove_leftovers(options_, *folder_, name_);
+  return true;
 }
 
 // Calls make(name) with new names until it returns true or fails with another errno than EEXIST.
@@ -123,6 +141,7 @@ bool FileSink::make_temporary(const std::function<bool(const char*)>& make) {
 }
 
 void FileSink::open_named() {
+  remove_leftovers(options_, *folder_, name_);
   const int folder = folder_->descriptor();
   const bool made = make_temporary([&](const char* name) {
     // Write-only: see SharedSink.

@@ -368,6 +368,39 @@ class TwoRuns(FaultCase):
                     self.path(name).unlink()
 
 
+class LargeFolders(FaultCase):
+    """A folder of so many names that to list them takes longer than to encrypt a small file."""
+
+    LEFT = "large/.out.one.1.01234567.paraes-tmp"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.env = preloaded("PARAES_ANOTHER_HOST")
+
+    def setUp(self):
+        super().setUp()
+        large = self.path("large")
+        large.mkdir()
+        for number in range(100_000):
+            if large.stat().st_size > 256 << 10:
+                return
+            (large / f"{number:0200}").touch()
+        self.skipTest("this file system does not say how large a folder is")
+
+    def keeps_leftover(self, *flags, **env):
+        self.write(self.LEFT, b"")
+        self.ok("encrypt", *KEY, *flags, "-o", "large/out", "-", stdin=b"x",
+                env={"PARAES_TEST_HOST": "one", **env})
+        return self.path(self.LEFT).exists()
+
+    def test_leftovers_go_where_a_killed_run_could_leave_one(self):
+        self.assertTrue(self.keeps_leftover(), "the folder was listed for an unnamed file")
+        self.assertFalse(self.keeps_leftover("-f"))
+        self.path("large/out").unlink()
+        shims = [self.env["LD_PRELOAD"], preloaded("PARAES_NO_TMPFILE")["LD_PRELOAD"]]
+        self.assertFalse(self.keeps_leftover(LD_PRELOAD=":".join(shims)))
+
+
 class Descriptors(FaultCase):
     def test_thousands_of_folders_round_trip_with_64_descriptors(self):
         def limit():
