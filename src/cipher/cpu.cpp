@@ -140,19 +140,19 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
 
   // Threads take whole messages, and then share out each of those that are too long for one call.
   void crypt_texts(Direction direction, std::span<GcmText> texts) const override {
-    // Before anything is written, because there may be no memory for them.
-    if (!std::ranges::all_of(texts, [&](const GcmText& text) { return is_short(text); })) {
-      make_tables();
-    }
+    bool all_short = true;
     std::uint64_t bytes = 0;
     std::size_t others = 0;
     for (const GcmText& text : texts) {
+      all_short = all_short && is_short(text);
       if (is_one_call(text)) {
         bytes += text.in.size() + message_cost_bytes;
       } else {
         ++others;
       }
     }
+    // Before anything is written, because there may be no memory for them.
+    if (!all_short) make_tables();
     const std::size_t count = texts.size();
     const std::uint64_t least = bytes == 0 ? count : 1 + min_range_bytes * count / bytes;
     executor_.run(count, least, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
