@@ -1,61 +1,28 @@
 """Rounds, key schedules, GHASH and tweaks in the machine code of the GPU programs, on inputs that
 decide them for all keys and texts: docs/proofs.md. bench/gpu_model runs it.
 
-Run with the Python of tests/interop/environment. PARAES_GPU_SOURCE names paraes_gpu_source, KERNELS
-and CHIPS what is tested, separated by commas. PARAES_LONG=1: with every bit of factors, not some.
+Run with the Python of tests/interop/environment and the variables of gpu_programs.py.
+PARAES_LONG=1: with every bit of factors, not some.
 """
 
-import os
 import pathlib
-import random
 import struct
 import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench" / "gpu_model")]
-import cubin
+sys.path[:0] = [str(ROOT / "bench" / "gpu_model"), str(ROOT / "tests" / "support")]
+import gpu_programs
 import launch
-import programs
+import processor
+from gpu_programs import CASES, LONG, TENSOR_CASES
 
-SOURCE_TOOL = os.environ["PARAES_GPU_SOURCE"]
-KERNELS = os.environ["KERNELS"].split(",")
-CHIPS = os.environ["CHIPS"].split(",")
-CASES = [(kernel, chip) for kernel in KERNELS for chip in CHIPS]
-# The GHASH of the tensor cores is the same in all kernels, and this one compiles quickly.
-TENSOR_CASES = [(kernel, chip) for kernel, chip in CASES if kernel == "ttable" and chip == "sm_90"]
-LONG = os.environ.get("PARAES_LONG") == "1"
 MEMORY = 1 << 28
 ONE = 1 << 127
-built = {}
-
-
-def program_of(kernel, chip, *changes):
-    wanted = (kernel, chip, *changes)
-    try:
-        if wanted not in built:
-            built[wanted] = programs.build(SOURCE_TOOL, kernel, chip, changes)
-    except cubin.Missing as error:
-        if os.environ.get("PARAES_REQUIRE_NVRTC"):
-            raise
-        pytest.skip(str(error))
-    return built[wanted]
-
-
-@pytest.fixture(params=CASES, ids=lambda case: ".".join(case))
-def program(request):
-    return program_of(*request.param)
-
-
-@pytest.fixture(params=TENSOR_CASES, ids=lambda case: ".".join(case))
-def tensor_program(request):
-    return program_of(*request.param, "HASH_TENSOR")
-
-
-@pytest.fixture
-def generator(request):
-    return random.Random(request.node.name)
+program = gpu_programs.fixture(CASES)
+tensor_program = gpu_programs.fixture(TENSOR_CASES, "HASH_TENSOR")
+generator = gpu_programs.generator
 
 
 # ---- FIPS 197 and SP 800-38D
@@ -272,7 +239,7 @@ def bits_of_factors(step):
 
 
 def hashed(device, texts, powers, lanes):
-    device.memory = launch.processor.Memory(MEMORY)
+    device.memory = processor.Memory(MEMORY)
     device.nothing = device.memory.allocate(bytes(16))
     found = device.ghash(texts, powers, 1, lanes, True)
     return [int.from_bytes(hash, "big") for hash in found]

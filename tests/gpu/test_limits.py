@@ -7,8 +7,6 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = ROOT / "bench" / "gpu_limits"
 SOURCE_TOOL = os.environ["PARAES_GPU_SOURCE"]
@@ -29,10 +27,6 @@ def run(*arguments, path=None):
 def limits(*arguments, folder):
     file = folder / "limits.json"
     done = run(*arguments, "--json", file)
-    if done.returncode != 0 and re.search(r"nvdisasm|NVRTC", done.stderr):
-        if os.environ.get("PARAES_REQUIRE_NVRTC"):
-            pytest.fail(done.stderr)
-        pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
     return json.loads(file.read_text()), done.stdout
 

@@ -1,13 +1,10 @@
 """The machine code of the GPU programs computes what OpenSSL does: bench/gpu_model runs it, for chips
 that need not be there.
 
-Run with the Python of tests/interop/environment. PARAES_GPU_SOURCE names paraes_gpu_source, KERNELS
-and CHIPS what is tested, separated by commas.
+Run with the Python of tests/interop/environment and the variables of gpu_programs.py.
 """
 
-import os
 import pathlib
-import random
 import sys
 
 import pytest
@@ -15,56 +12,25 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench" / "gpu_model"), str(ROOT / "tests" / "secrets")]
-import cubin
+sys.path[:0] = [
+    str(ROOT / folder) for folder in ("bench/gpu_model", "tests/support", "tests/secrets")
+]
+import gpu_programs
 import instructions
 import launch
 import operands
 import processor
-import programs
 from aes import ghash_product
+from gpu_programs import CASES, LONG, TENSOR_CASES, name_of, program_of
 
-SOURCE_TOOL = os.environ["PARAES_GPU_SOURCE"]
-KERNELS = os.environ["KERNELS"].split(",")
-CHIPS = os.environ["CHIPS"].split(",")
-CASES = [(kernel, chip) for kernel in KERNELS for chip in CHIPS]
-# The GHASH of the tensor cores, which sm_80 to sm_90 have. It is the same in all kernels, and this
-# one compiles quickly.
-TENSOR_CASES = [
-    (kernel, chip)
-    for kernel, chip in CASES
-    if kernel == "ttable" and chip in ("sm_80", "sm_86", "sm_89", "sm_90")
-]
-LONG = os.environ.get("PARAES_LONG") == "1"
 KEY_BYTES = (16, 24, 32)
-built = {}
+program = gpu_programs.fixture(CASES)
+generator = gpu_programs.generator
 
 
 def some(values, first=0, step=3):
     """All values, or without PARAES_LONG=1 each third one: the model is slow."""
     return values if LONG else values[first::step]
-
-
-def program_of(kernel, chip, *changes):
-    wanted = (kernel, chip, *changes)
-    try:
-        if wanted not in built:
-            built[wanted] = programs.build(SOURCE_TOOL, kernel, chip, changes)
-    except cubin.Missing as error:
-        if os.environ.get("PARAES_REQUIRE_NVRTC"):
-            raise
-        pytest.skip(str(error))
-    return built[wanted]
-
-
-@pytest.fixture(params=CASES, ids=lambda case: ".".join(case))
-def program(request):
-    return program_of(*request.param)
-
-
-@pytest.fixture
-def generator(request):
-    return random.Random(request.node.name)
 
 
 def texts_for(program, generator):
@@ -148,7 +114,7 @@ TENSOR_LANES = [
 
 
 @pytest.mark.parametrize(("size", "hashing"), some(TENSOR_LANES))
-@pytest.mark.parametrize("case", TENSOR_CASES, ids=lambda case: ".".join(case))
+@pytest.mark.parametrize("case", TENSOR_CASES, ids=name_of)
 def test_gcm_hashed_by_tensor_cores(case, generator, size, hashing):
     program = program_of(*case, "HASH_TENSOR")
     opcodes = {fields["opcode"] for fields in program.functions["ghash_tensor"].instructions}
@@ -197,7 +163,7 @@ def test_hash_of_two_keys(program, generator):
     check_hash(program, generator, 2, 8)
 
 
-@pytest.mark.parametrize("case", TENSOR_CASES, ids=lambda case: ".".join(case))
+@pytest.mark.parametrize("case", TENSOR_CASES, ids=name_of)
 def test_hash_of_two_keys_by_tensor_cores(case, generator):
     program = program_of(*case, "HASH_TENSOR")
     check_hash(program, generator, 1, 16)
@@ -243,7 +209,7 @@ SHIFTS = {"ECB": 1, "CBC": 6, "CTR": 11, "XTS": 15, "GCM": 3}
 
 
 @pytest.mark.parametrize("mode", SHIFTS)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: ".".join(case))
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_texts_at_any_address(case, generator, mode):
     """Also that nothing behind a text is read: the model knows which bytes are allocated."""
     program = program_of(*case, "ANY_ADDRESS=1")
@@ -268,7 +234,7 @@ def test_texts_at_any_address(case, generator, mode):
         check_gcm_on(device, key, generator, hash_groups=4)
 
 
-@pytest.mark.parametrize("case", TENSOR_CASES, ids=lambda case: ".".join(case))
+@pytest.mark.parametrize("case", TENSOR_CASES, ids=name_of)
 def test_hashes_by_tensor_cores_at_any_address(case, generator):
     program = program_of(*case, "ANY_ADDRESS=1", "HASH_TENSOR=1")
     key = generator.randbytes(16)

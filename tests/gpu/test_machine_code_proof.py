@@ -1,13 +1,12 @@
 """bench/gpu_model/counter_proof.py proves the machine code of the bitsliced kernel, and fails where an
 instruction is changed.
 
-Run with the Python of tests/interop/environment. PARAES_GPU_SOURCE names paraes_gpu_source, CHIPS
-the chips, separated by commas. With PARAES_LONG=1, all modes and keys.
+Run with the Python of tests/interop/environment and the variables of gpu_programs.py.
+With PARAES_LONG=1, all modes and keys.
 """
 
 import importlib.machinery
 import importlib.util
-import os
 import pathlib
 import random
 import re
@@ -19,38 +18,24 @@ import types
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "gpu_model"))
+sys.path[:0] = [str(ROOT / "bench" / "gpu_model"), str(ROOT / "tests" / "support")]
 import counter_proof
 import cubin
 import decisions
+import gpu_programs
 import numpy as np
 import operands
 import processor
-import programs
 import standard
 import symbolic
 import symbols
+from gpu_programs import CASES, LONG
 from symbols import ONE, ZERO, NotProven
 
-SOURCE_TOOL = os.environ["PARAES_GPU_SOURCE"]
-CHIPS = os.environ["CHIPS"].split(",")
-LONG = os.environ.get("PARAES_LONG") == "1"
 CTR = counter_proof.MODES["CTR"]
 LOW, ABOVE = CTR.counters[:2]
-built, few_rounds = {}, {}
-
-
-@pytest.fixture(params=CHIPS)
-def program(request):
-    chip = request.param
-    try:
-        if chip not in built:
-            built[chip] = programs.build(SOURCE_TOOL, "bitslice", chip)
-    except cubin.Missing as error:
-        if os.environ.get("PARAES_REQUIRE_NVRTC"):
-            raise
-        pytest.skip(str(error))
-    return built[chip]
+few_rounds = {}
+program = gpu_programs.fixture(CASES)
 
 
 def command():
@@ -81,10 +66,10 @@ def test_the_command_says_what_is_wrong_with_its_arguments():
         assert message in done.stderr
 
 
-CASES = [(mode, bits) for mode in counter_proof.MODES for bits in counter_proof.ROUNDS if LONG]
+MODES = [(mode, bits) for mode in counter_proof.MODES for bits in counter_proof.ROUNDS if LONG]
 
 
-@pytest.mark.parametrize(("mode", "bits"), CASES)
+@pytest.mark.parametrize(("mode", "bits"), MODES)
 def test_other_modes_and_keys_are_proven(program, mode, bits):
     rounds = counter_proof.ROUNDS[bits]
     assert list(counter_proof.prove(program, counter_proof.MODES[mode], rounds=rounds))
