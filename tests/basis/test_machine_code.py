@@ -260,42 +260,80 @@ def check_products(device, cases, powers, lanes):
 def test_own_powers(program):
     """Each lane multiplies by its own power last: by each bit of it, each bit of a block."""
     device = launch.Device(program, [bytes(16)], memory_bytes=MEMORY)
-    bits = bits_of_factors(4)
+    bits = bits_of_factors(5)
     factors = [1 << bit for bit in bits]
     powers = [powers_of(device, dict.fromkeys(range(1, 9), factor)) for factor in factors]
     cases = [(k, 1 + k % 8, 0, factor) for k, factor in enumerate(factors)]
     check_products(device, cases, powers, 8)
 
 
-def test_factors(program):
-    """By H^lanes, or up to eight powers of it, multiply all lanes."""
+def check_factors(program, lanes, terms, bits):
+    """By H^lanes, or without tables by that and seven powers of it, multiply all lanes. All but one
+    of these are 1, so that one in the place of another shows."""
     device = launch.Device(program, [bytes(16)], memory_bytes=MEMORY)
+    factors = [(lanes * term, 1 << bit) for bit in bits for term in terms]
+    powers = [powers_of(device, {exponent: factor}) for exponent, factor in factors]
+    cases = [(k, 1 + exponent, 0, factor) for k, (exponent, factor) in enumerate(factors)]
+    check_products(device, cases, powers, lanes)
+
+
+@pytest.mark.parametrize("first", [1, 3, 5, 7])
+def test_factors(program, first):
+    """The number of lanes says where the factors are in memory; the same instructions multiply. So
+    each bit is tried with few lanes, of which all but one compute zeros: two, which is fewer than
+    the host uses, but with tables eight."""
+    if not program.option("HASH_TABLES"):
+        check_factors(program, 2, (first, first + 1), bits_of_factors(17))
+    elif first == 1:
+        check_factors(program, 8, (1,), bits_of_factors(5))
+    else:
+        pytest.skip("there is one factor with tables")
+
+
+def test_factors_with_more_lanes(program):
+    terms = (1,) if program.option("HASH_TABLES") else range(1, 9) if LONG else (1, 8)
     for lanes in (8, 32):
-        tables = program.option("HASH_TABLES")
-        terms = 1 if tables else 8
-        exponents = [lanes * term for term in range(1, terms + 1)]
-        if lanes == 32 and not LONG:
-            exponents = exponents[::7]  # the first and the last: texts are long
-        factors = [1 << bit for bit in bits_of_factors(4 if lanes == 8 and tables else 32)]
-        powers = [powers_of(device, dict.fromkeys(exponents, factor)) for factor in factors]
-        cases = [
-            (k, 1 + exponent, 0, factor)
-            for k, factor in enumerate(factors)
-            for exponent in exponents
-        ]
-        check_products(device, cases, powers, lanes)
+        check_factors(program, lanes, terms, range(0, 128, 33))
+
+
+def check_tables(program, blocks, factors):
+    """Products by tables. blocks: (number of the factor, block, lane that multiplies)"""
+    device = launch.Device(program, [bytes(16)], memory_bytes=MEMORY)
+    powers = [powers_of(device, {8: factor}) for factor in factors]
+    texts, expected = [], []
+    for key, block, lane in blocks:
+        texts.append((block + bytes(16 * (8 + lane)), key))
+        result = product(factors[key], int.from_bytes(block, "big"))
+        if lane == 7:  # its own power, by which it multiplies without tables, is H^8, too
+            result = product(factors[key], result)
+        expected.append(result)
+    check(hashed(device, texts, powers, 8), expected, [block for _, block, _ in blocks])
+
+
+def copies_of_tables(program):
+    """How many threads next to each other use different copies of the tables."""
+    if not program.option("HASH_TABLES"):
+        pytest.skip("this kernel has no such tables")
+    return program.option("HASH_COPIES")
 
 
 def test_table_entries(program, generator):
-    """Every entry of the tables of one factor."""
-    if not program.option("HASH_TABLES"):
-        pytest.skip("this kernel has no such tables")
-    device = launch.Device(program, [bytes(16)], memory_bytes=MEMORY)
-    factor = generator.getrandbits(128)
+    """Every entry of the tables of one factor, in each copy: two tables serve the bytes in turn."""
+    copies = copies_of_tables(program)
     blocks = single_bytes(bytes(16))
-    texts = [(block + bytes(16 * 8), 0) for block in blocks]
-    found = hashed(device, texts, [powers_of(device, {8: factor})], 8)
-    check(found, [product(factor, int.from_bytes(block, "big")) for block in blocks], blocks)
+    cases = [(0, block, n // 512 % copies) for n, block in enumerate(blocks)]
+    check_tables(program, cases, [generator.getrandbits(128)])
+
+
+@pytest.mark.parametrize("part", range(4 if LONG else 1))
+def test_table_products_at_random(program, generator, part):
+    """The product is a sum of functions of one byte of the block each, which are linear in the
+    factor. If one is wrong, half of all factors show it for a value of a byte."""
+    copies = copies_of_tables(program)
+    factors = [generator.getrandbits(128) for _ in range(64 if LONG else 16)]
+    blocks = range(256 * len(factors))
+    cases = [(n // 256, generator.randbytes(16), n % copies) for n in blocks]
+    check_tables(program, cases, factors)
 
 
 @pytest.mark.parametrize("exponent", [32, 16])
