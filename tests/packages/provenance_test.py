@@ -1,13 +1,16 @@
 """Tests of packaging/provenance and packaging/release: what they state, and what they refuse."""
 
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import support
 
@@ -34,6 +37,7 @@ class WithKeys(unittest.TestCase):
         self.artefact = self.folder / "paraes_1.deb"
         self.artefact.write_bytes(os.urandom(1000))
         self.statement = self.folder / "provenance.json"
+        self.signature = self.folder / "provenance.json.minisig"
         for name in ("own", "other"):
             support.run("minisign", "-G", "-W", "-p", self.folder / f"{name}.pub",
                         "-s", self.folder / f"{name}.key")
@@ -47,6 +51,26 @@ class WithKeys(unittest.TestCase):
         return support.run(SCRIPT, "verify", "--key", self.folder / key, self.statement,
                            *(files or [self.artefact]), check=False)
 
+    @contextlib.contextmanager
+    def minisign_that(self, command):
+        """Programs started meanwhile find a minisign that begins a signature and runs a command."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "minisign")
+            script.write_text(
+                f"""#!/bin/sh
+while [ "$1" != -m ]; do shift; done
+echo half >"$2.minisig"
+{command}
+"""
+            )
+            script.chmod(0o755)
+            path = f"{folder}:{os.environ['PATH']}"
+            with unittest.mock.patch.dict(os.environ, {"PATH": path}):
+                yield
+
+    def leftovers(self):
+        return [name for name in os.listdir(self.statement.parent) if name.startswith(".prov")]
+
     def refuses(self, done, words):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn(words, done.stdout)
@@ -55,13 +79,13 @@ class WithKeys(unittest.TestCase):
 class Provenance(WithKeys):
     """What packaging/provenance states of an artefact."""
 
-    def make(self, *options, check=True):
-        return support.run(SCRIPT, "make", "--builder", BUILDER, "--source", self.source,
+    def make(self, *options, check=True, prefix=()):
+        return support.run(*prefix, SCRIPT, "make", "--builder", BUILDER, "--source", self.source,
                            "--parameter", "preset=package", "-o", self.statement, *options,
                            self.artefact, check=check)
 
-    def signed(self):
-        return self.make("--sign", self.folder / "own.key")
+    def signed(self, *prefix, check=True):
+        return self.make("--sign", self.folder / "own.key", prefix=prefix, check=check)
 
     def test_Statement_HasWhatSlsaAsksFor(self):
         self.signed()
@@ -197,6 +221,60 @@ class Provenance(WithKeys):
         done = self.make("--sign", key, "--source", folder, check=False)
         self.refuses(done, "key lies in the source tree")
 
+    def test_UnsignedStatement_DropsTheEarlierSignature(self):
+        self.signed()
+        self.make()
+        self.assertFalse(self.signature.exists())
+
+    def test_OutputThatIsNoFile_IsRefused(self):
+        self.statement = self.folder / "folder"
+        self.statement.mkdir()
+        self.refuses(self.make(check=False), "not a regular file")
+        self.assertTrue(self.statement.is_dir())
+
+    def test_FullDisk_LeavesNothing(self):
+        self.signed()
+        needed = -(-self.statement.stat().st_size // 4096)
+        disk = self.folder / "disk"
+        disk.mkdir()
+        said = set()
+        # The statement does not fit, then the signature does not, then all does.
+        for pages in range(needed - 1, needed + 5):
+            prefix = support.on_small_disk(pages, disk)
+            if prefix is None:
+                self.skipTest("mounting a disk is not permitted")
+            self.statement = disk / "provenance.json"
+            done = self.signed(*prefix, check=False)
+            with self.subTest(pages=pages):
+                if done.returncode == 0:
+                    said.add("made")
+                    self.assertIn("\nprovenance.json\nprovenance.json.minisig\n", done.stdout)
+                else:
+                    said.add("signature" if "did not sign" in done.stdout else "statement")
+                    self.assertRegex(done.stdout, r"\Aprovenance: .*No space left on device.*\n\Z")
+        self.assertEqual(said, {"statement", "signature", "made"})
+
+    def test_FailedSignature_LeavesTheEarlierStatement(self):
+        self.signed()
+        earlier = self.statement.read_bytes()
+        self.git("commit", "-q", "--allow-empty", "-m", "Change nothing")
+        with self.minisign_that("exit 2"):
+            self.refuses(self.signed(check=False), "did not sign")
+        self.assertEqual(self.statement.read_bytes(), earlier)
+        self.assertEqual(self.verify().returncode, 0)
+        self.assertEqual(self.leftovers(), [])
+
+    def test_KilledRun_LeavesTheEarlierStatementOrNone(self):
+        for earlier in (False, True):
+            with self.subTest(earlier=earlier):
+                with self.minisign_that("kill -9 $PPID"):
+                    self.assertEqual(self.signed(check=False).returncode, -signal.SIGKILL)
+                self.assertEqual(self.statement.exists(), earlier)
+                self.assertEqual(self.signature.exists(), earlier)
+                if earlier:
+                    self.assertEqual(self.verify().returncode, 0)
+                self.signed()
+
 
 class Release(WithKeys):
     """A tree whose packages are made at once, of their options and of the environment."""
@@ -214,19 +292,22 @@ class Release(WithKeys):
 mkdir -p build/{made.rpartition("/")[0]}
 cat build/package/CMakeCache.txt >build/{made} 2>/dev/null || true
 echo "flags: $CXXFLAGS, time: $SOURCE_DATE_EPOCH" >>build/{made}
+head -c $((padding)) /dev/zero >>build/{made}
+if [ -e "kill-{name}" ]; then kill -9 $PPID; fi
 if [ -e commit ]; then git -c user.name=T -c user.email=T commit -q --allow-empty -m "Change"; fi
 """
             )
             script.chmod(0o755)
-        (self.source / ".gitignore").write_text("/build/\n/commit\n*.key\n")
+        (self.source / ".gitignore").write_text("/build/\n/commit\n/kill-*\n*.key\n")
         self.git("add", ".")
         self.git("commit", "-q", "-m", "Add scripts")
         self.made = self.source / "build/release-files"
         self.statement = self.made / "provenance.json"
 
-    def release(self, *options, check=True, **others):
-        return support.run(self.source / "packaging/release", "--builder", BUILDER, *options,
-                           check=check, cwd=self.folder, **others)
+    def release(self, *options, check=True, prefix=(), **others):
+        script = self.source / "packaging/release"
+        return support.run(*prefix, script, "--builder", BUILDER, *options, check=check,
+                           cwd=self.folder, **others)
 
     def refuses_at_once(self, done, words):
         self.refuses(done, words)
@@ -258,6 +339,41 @@ if [ -e commit ]; then git -c user.name=T -c user.email=T commit -q --allow-empt
     def test_CommitMeanwhile_IsRefused(self):
         (self.source / "commit").touch()
         self.refuses(self.release(check=False), "another commit")
+
+    def test_FullDisk_LeavesNoRelease(self):
+        build = self.source / "build"
+        build.mkdir()
+        made = 0
+        for pages in range(4, 100, 8):
+            prefix = support.on_small_disk(pages, build)
+            if prefix is None:
+                self.skipTest("mounting a disk is not permitted")
+            done = self.release("--sign", "own.key", check=False, prefix=prefix,
+                                env=os.environ | {"padding": "20000"})
+            names = done.stdout.splitlines()
+            with self.subTest(pages=pages):
+                self.assertEqual("release-files" in names, done.returncode == 0, done.stdout)
+                self.assertNotIn("release-files.unfinished", names)
+                made += done.returncode == 0
+        self.assertGreater(made, 1)
+        self.assertLess(made, 8)
+
+    def test_KilledRun_LeavesNoRelease(self):
+        self.release("--sign", "own.key")
+        for name in ("deb", "wheel"):
+            with self.subTest(name):
+                kill = self.source / f"kill-{name}"
+                kill.touch()
+                self.assertEqual(self.release("--sign", "own.key", check=False).returncode,
+                                 -signal.SIGKILL)
+                kill.unlink()
+                self.assertFalse(self.made.exists())
+        with self.minisign_that("kill -9 $PPID"):
+            self.assertNotEqual(self.release("--sign", "own.key", check=False).returncode, 0)
+        self.assertFalse(self.made.exists())
+        self.release("--sign", "own.key")  # the folders of the killed runs are replaced
+        self.assertEqual(len(os.listdir(self.made)), 5)
+        self.assertNotIn("release-files.unfinished", os.listdir(self.source / "build"))
 
     def test_Changes_AreRefusedAtOnce(self):
         self.git("config", "status.showUntrackedFiles", "no")
