@@ -5,9 +5,11 @@ import hashlib
 import json
 import os
 import pathlib
+import platform
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 import unittest.mock
@@ -108,10 +110,28 @@ class Provenance(WithKeys):
         self.assertTrue(any(f"/dpkg@{version}?" in package["uri"] for package in packages))
         self.assertEqual(made["predicate"]["runDetails"]["builder"], {"id": BUILDER})
 
+    def test_PythonOfTheBuild_IsStatedWithItsPackages(self):
+        packages = self.folder / "packages"
+        metadata = packages / "A_Package.b-1.0+c.dist-info/METADATA"
+        metadata.parent.mkdir(parents=True)
+        metadata.write_text("Metadata-Version: 2.1\nName: A_Package.b\nVersion: 1.0+c\n")
+        python = self.folder / "python"
+        python.write_text(
+            "#!/bin/sh\nshift\n"  # -I, with which a test cannot add a package
+            f'PYTHONPATH="{packages}" exec "{sys.executable}" "$@"\n'
+        )
+        python.chmod(0o755)
+        self.make("--python", python)
+        made = json.loads(self.statement.read_text())["predicate"]["buildDefinition"]
+        found = [package.get("uri") for package in made["resolvedDependencies"]]
+        self.assertIn(f"pkg:generic/python@{platform.python_version()}", found)
+        self.assertIn("pkg:pypi/a-package-b@1.0%2Bc", found)
+
     def test_SameBuild_GivesTheSameBytes(self):
-        self.make()
+        python = ["--python", sys.executable]
+        self.make(*python)
         first = self.statement.read_bytes()
-        self.make()
+        self.make(*python)
         self.assertEqual(self.statement.read_bytes(), first)
 
     def test_SignedStatement_IsVerified(self):
@@ -289,7 +309,8 @@ class Release(WithKeys):
             script = scripts / name
             script.write_text(
                 f"""#!/bin/sh -e
-mkdir -p build/{made.rpartition("/")[0]}
+mkdir -p build/{made.rpartition("/")[0]} build/venv/bin
+ln -sf {sys.executable} build/venv/bin/python
 cat build/package/CMakeCache.txt >build/{made} 2>/dev/null || true
 echo "flags: $CXXFLAGS, time: $SOURCE_DATE_EPOCH" >>build/{made}
 head -c $((padding)) /dev/zero >>build/{made}
@@ -324,6 +345,8 @@ if [ -e commit ]; then git -c user.name=T -c user.email=T commit -q --allow-empt
         made = json.loads(self.statement.read_text())["predicate"]["buildDefinition"]
         digest = hashlib.sha256((self.made / archive).read_bytes()).hexdigest()
         self.assertEqual(made["resolvedDependencies"][0]["digest"]["sha256"], digest)
+        python = {"uri": f"pkg:generic/python@{platform.python_version()}"}
+        self.assertIn(python, made["resolvedDependencies"])
 
     def test_EarlierBuildsAndFlags_AreForgotten(self):
         for place in ("package/CMakeCache.txt", "package/packages/b.deb", "wheel/dist/b.whl",
