@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -153,15 +154,27 @@ def replace(output, site, earlier):
         raise
 
 
+def reason(error):
+    """Why something failed, in a line: the copy of a folder has a list of all its files."""
+    files = error.args[0] if isinstance(error, shutil.Error) else None
+    return files[0][2] if isinstance(files, list) else error
+
+
 def main():
     output = pathlib.Path(sys.argv[1]).resolve()
+    # As with Ctrl-C, the folder of the work is removed.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         # Beside the result, so that one can be renamed to the other.
         with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as work:
             pages = build(TREE, pathlib.Path(work), output)
-    except (staging.StageError, interfaces.HeaderError, OSError) as error:
+    except (staging.StageError, interfaces.HeaderError) as error:
         sys.exit(f"site: {error}")
+    except OSError as error:
+        sys.exit(f"site: {output} was not written: {reason(error)}")
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     print(f"site: {pages} pages in {output}: open {output / 'index.html'}")
 
 

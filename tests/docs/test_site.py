@@ -3,6 +3,8 @@
 import os
 import pathlib
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -214,6 +216,66 @@ class Faults(unittest.TestCase):
             self.assertEqual(done.returncode, 1, path)
             self.assertRegex(done.stdout, "^site: .*\n$")
         self.assertTrue((self.tree / "other/sitemap.xml").exists())
+
+    def test_full_disk(self):
+        mount = """mount -t tmpfs -o size=$0 tmpfs disk || exit 99
+"$@"
+status=$?
+ls -A disk
+exit $status"""
+        command = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+        (self.tree / "disk").mkdir()
+        for size in ("16k", "700k"):  # of the Python package, and of the documents
+            done = subprocess.run(
+                [*command, "sh", "-c", mount, size, sys.executable, TREE / "docs/site", "disk/s"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                cwd=self.tree,
+            )
+            if done.returncode == 99 or done.stdout.startswith("unshare:"):
+                self.skipTest("mounting a disk is not permitted")
+            self.assertEqual(done.returncode, 1, done.stdout)
+            # One line, and nothing on the disk.
+            self.assertRegex(
+                done.stdout, r"\Asite: .*/disk/s was not written: .*No space left.*\n\Z"
+            )
+
+    def test_killed_run(self):
+        script = """
+import os, sys
+sys.path.insert(0, sys.argv[2])
+import build
+def killed(tree, work, output):
+    (work / "site").mkdir()
+    (work / "site/index.html").write_text("half")
+    os.kill(os.getpid(), int(sys.argv[3]))
+build.build = killed
+build.main()
+"""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            for earlier in (False, True):
+                with self.subTest(number=number, earlier=earlier):
+                    if earlier:
+                        self.write("out/site/index.html", "whole")
+                    arguments = [self.tree / "out/site", TREE / "packaging/site", str(number)]
+                    done = subprocess.run(
+                        [sys.executable, "-B", "-c", script, *arguments],
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT,
+                        text=True,
+                    )
+                    self.assertEqual(done.stdout, "")
+                    self.assertEqual((self.tree / "out/site").exists(), earlier)
+                    if earlier:
+                        self.assertEqual((self.tree / "out/site/index.html").read_text(), "whole")
+                    names = {name for name in os.listdir(self.tree / "out") if name != "site"}
+                    if number == signal.SIGKILL:
+                        self.assertTrue(all(name.startswith(".site-") for name in names), names)
+                    else:
+                        self.assertEqual(done.returncode, 128 + number)
+                        self.assertEqual(names, set())
+                    shutil.rmtree(self.tree / "out")
 
     def test_earlier_site_stays_where_the_new_one_cannot_be(self):
         self.write("old/a.html", "old")
