@@ -1,4 +1,5 @@
-"""Tests of packaging/provenance and packaging/release: what they state, and what they refuse."""
+"""Tests of packaging/provenance and packaging/release: what they state, and what they refuse. Also
+what packaging/deb and packaging/wheel leave when they are stopped."""
 
 import contextlib
 import hashlib
@@ -413,6 +414,60 @@ if [ -e commit ]; then git -c user.name=T -c user.email=T commit -q --allow-empt
 
     def test_KeyThatIsMissing_IsRefusedAtOnce(self):
         self.refuses_at_once(self.release("--sign", "none.key", check=False), "cannot be read")
+
+
+class Stopped(unittest.TestCase):
+    """Stand-ins for CMake, CPack, pip and auditwheel, which end within a file if told so."""
+
+    HALF = """#!/bin/sh -e
+[ -e half ] || text=whole
+folder={folder}
+while [ $# -gt 0 ]; do
+  case $1 in -B | --wheel-dir) folder=$2 && shift ;; esac
+  shift
+done
+mkdir -p "$folder"
+echo "${{text:-half}}" >"$folder/{name}"
+[ ! -e half ] || kill -9 $PPID
+"""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tree = pathlib.Path(folder.name)
+        (self.tree / "packaging").mkdir()
+        for name in ("deb", "wheel"):
+            shutil.copy(support.SOURCE / "packaging" / name, self.tree / "packaging")
+        (self.tree / "build/package").mkdir(parents=True)
+        # CPack starts in the folder of the build, and its parent is a subshell.
+        cpack = self.HALF.replace("half ]", "../../half ]").replace(
+            "kill -9 $PPID", "kill -9 $(cat ../../parent)"
+        )
+        self.program("bin/cmake", "#!/bin/sh\necho $PPID >parent\n")
+        self.program("bin/cpack", cpack.format(folder="packages", name="a.deb"))
+        self.program("build/venv/bin/python", "#!/bin/sh\nmkdir -p build/wheel/built\n")
+        self.program("build/venv/bin/auditwheel", self.HALF.format(folder="dist", name="a.whl"))
+
+    def program(self, name, text):
+        path = self.tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def check(self, script, result):
+        environment = os.environ | {"PATH": f"{self.tree}/bin:{os.environ['PATH']}"}
+        for half in (False, True):
+            if half:
+                (self.tree / "half").touch()
+            done = support.run(self.tree / "packaging" / script, check=False, env=environment)
+            self.assertEqual(done.returncode, -signal.SIGKILL if half else 0, done.stdout)
+            self.assertEqual((self.tree / result).exists(), not half)
+
+    def test_KilledDeb_LeavesNoPackage(self):
+        self.check("deb", "build/package/packages/a.deb")
+
+    def test_KilledWheel_LeavesNoWheel(self):
+        self.check("wheel", "build/wheel/dist/a.whl")
 
 
 if __name__ == "__main__":
