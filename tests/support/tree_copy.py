@@ -6,6 +6,7 @@ built there.
 
 import dataclasses
 import io
+import math
 import os
 import pathlib
 import re
@@ -22,6 +23,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 LEAST_LIMIT_S = 120
 LIMIT_FACTOR = 10
 UNKNOWN_S = 120  # of a test that was not run before
+ENDLESS = " (endless)"  # behind the name of a test that did not end
 
 
 def fetch():
@@ -66,6 +68,7 @@ class Tests:
     failed: list
     not_built: list
     passed: int
+    in_time: bool
 
 
 def ended(said):
@@ -91,6 +94,7 @@ class Copy:
         self.jobs = str(len(os.sched_getaffinity(0)))
         self.long, self.later, environment = tiers()
         self.seconds = {}  # of each test, where nothing was changed
+        self.unknown_s = UNKNOWN_S
         self.left_out = []  # tests that are not run
         self.environment = {
             **environment,
@@ -185,38 +189,49 @@ class Copy:
         return self.logged(["cmake", "--build", str(self.build_folder), "--parallel", self.jobs,
                             "--target", *sorted(targets)]) == 0
 
-    def test(self, tests, *, tier, unchanged=False):
-        """Run tests: all if the sources are unchanged, otherwise until one fails."""
-        without = "_NOT_BUILT$|" + (f"{self.later}|{self.long}" if tier == "test" else self.long)
-        without = "|".join([without, *(f"^{re.escape(name)}$" for name in self.left_out)])
+    def selected(self, tests, tier, but=""):
+        """The arguments of ctest for tests of a tier, without those of the expression `but`."""
+        without = [self.later, self.long] if tier == "test" else [self.long]
+        without += ["_NOT_BUILT$", *([but] if but else []),
+                    *(f"^{re.escape(name)}$" for name in self.left_out)]
+        return ["--test-dir", str(self.build_folder), "-R", tests, "-E", "|".join(without)]
+
+    def limit_s(self, name):
+        """After how many seconds a test counts as endless."""
+        return max(LEAST_LIMIT_S, LIMIT_FACTOR * self.seconds.get(name, self.unknown_s))
+
+    def test(self, tests, *, tier, but="", unchanged=False, within_s=math.inf):
+        """Run tests: all if the sources are unchanged, otherwise until one fails or time ends."""
         start = self.log.stat().st_size
+        end = time.monotonic() + within_s
         first_seen = {}
+        endless = []
+        late = False
 
         def said():
             return self.log.read_bytes()[start:].decode(errors="replace")
 
-        def takes_too_long():
+        def gives_up():
+            nonlocal late
             now = time.monotonic()
             for name in running(said()):
-                limit = max(LEAST_LIMIT_S, LIMIT_FACTOR * self.seconds.get(name, UNKNOWN_S))
+                limit = LIMIT_FACTOR * UNKNOWN_S if unchanged else self.limit_s(name)
                 if now - first_seen.setdefault(name, now) > limit:
-                    return True
-            return False
+                    endless.append(name)
+            late = now > end
+            return endless or late
 
         status = self.logged(
-            ["ctest", "--test-dir", str(self.build_folder), "--output-on-failure", "-j", self.jobs,
-             "--no-tests=error", *([] if unchanged else ["--stop-on-failure"]), "-R", tests,
-             "-E", without], takes_too_long)
+            ["ctest", "--output-on-failure", "-j", self.jobs, "--no-tests=error",
+             *([] if unchanged else ["--stop-on-failure"]), *self.selected(tests, tier, but)],
+            gives_up)
         done = ended(said())
         failed = [name for name, state, _ in done
                   if re.match(r"\*\*\*(Failed|Timeout|Exception)", state)]
-        if status is None:
-            failed += [f"{name} (endless)" for name in running(said())]
+        failed += [name + ENDLESS for name in endless]
         not_built = [name for name, state, _ in done if "***Not Run" in state]
-        if not done or (status != 0 and not failed and not not_built):
+        if not late and not failed and not not_built and (not done or status != 0):
             sys.exit(f"tests: ctest did not work: see {self.log}")
         if unchanged:
             self.seconds.update({name: seconds for name, _, seconds in done})
-        return Tests(failed, not_built, sum(state == "Passed" for _, state, _ in done))
-
-
+        return Tests(failed, not_built, sum(state == "Passed" for _, state, _ in done), not late)
