@@ -34,9 +34,9 @@ later=$(names $later_folders basis.GpuHashes basis.GpuRounds basis.GpuSchedules 
   secrets.ranks structure.programs.later structure.soundness structure.tiers supercop)
 
 # Tests that `ci` leaves out while the files on which they depend are those of the last run of the part of
-# `long` that has the same tests, and the same name: those of the code that NVIDIA's compiler makes; GPU
-# programs on further devices, simulated ones and in other shapes; the laboratory beyond its command; the
-# storage of others; and the folders for SUPERCOP.
+# `long` that has the same name, and these tests: those of the code that NVIDIA's compiler makes; GPU programs
+# on further devices, simulated ones and in other shapes; the laboratory beyond its command; MPI beyond its
+# command and formats; packages; the storage of others; and the folders for SUPERCOP.
 declare -A repeated repeated_sources
 repeated[machine-code]=$(names basis.machine_code gpu.compiled gpu.machine_code gpu.proof ct.gpu.bitslice \
   ct.gpu.tables ct.gpu.tensor)
@@ -50,11 +50,22 @@ repeated[devices]=$(names basis.GpuHashes basis.GpuRounds basis.GpuSchedules bas
 repeated_sources[devices]='src include cmake tests/basis tests/gpu tests/requirements tests/support'
 repeated[lab]=$(names lab.browser lab.bundle lab.claims lab.compare lab.damage lab.drawing lab.latex lab.pousa \
   lab.report lab.reproduce lab.resume lab.summary)
-repeated_sources[lab]='bench python/paraes tests/lab tests/requirements tests/support'
+# Of the reports, those that a test reads: others come with each measurement.
+repeated_sources[lab]='bench/CMakeLists.txt bench/axes.cpp bench/axes.hpp bench/bench.cpp bench/bench.hpp bench/compact
+  bench/comparison bench/figures bench/file bench/harness bench/lists.hpp bench/memory bench/report
+  bench/results/zen4-2cores-aa-a.json bench/results/zen4-2cores-aa-b.json bench/results/zen4-2cores-papers-aa.json
+  bench/rivals bench/scripts.py bench/suites bench/system python/paraes tests/lab tests/requirements tests/support'
 repeated[stores]=$(names python.data_tools python.object_stores)
 repeated_sources[stores]='python src/messages tests/python tests/requirements tests/support'
 repeated[supercop]=$(names supercop)
 repeated_sources[supercop]='packaging/supercop src include tests/supercop'
+# These two parts of `long` have more tests than `ci`.
+repeated[mpi]=$(names mpi.mpich mpi.openmpi.faults mpi.openmpi.hosts mpi.openmpi.large mpi.openmpi.threads)
+repeated_sources[mpi]='mpi cli/arguments cli/files cli/plan cli/run cli/secrets cli/streams src/core src/files src/io
+  src/messages src/streams tests/mpi tests/support'
+repeated[packages]=$(names packages.deb packages.provenance packages.wheel)
+repeated_sources[packages]='packaging cmake include CMakeLists.txt bench/CMakeLists.txt cli/CMakeLists.txt
+  mpi/CMakeLists.txt python/CMakeLists.txt src/CMakeLists.txt pyproject.toml tests/packages'
 
 # Not under AddressSanitizer, besides what later tiers have: OpenCL's compilers, which are not built for it;
 # failing system calls, which would hit the sanitizer's own; damaged messages, of which fuzz.* tries more;
@@ -97,6 +108,8 @@ emulated_ci=$(names aarch64.max.unit aarch64.max.conformance aarch64.max.dispatc
   aarch64.max.basis.CarrylessProducts aarch64.max.basis.ComputedRounds aarch64.max.basis.CounterDifferences \
   aarch64.max.basis.Definitions aarch64.max.basis.Gf128 aarch64.max.basis.Hashes aarch64.max.basis.NextTweak \
   aarch64.max.basis.Tables aarch64.max.basis.Tweaks)
+emulated_ci_targets=(paraes_basis paraes_basis_tables paraes_cli paraes_conformance paraes_dispatch paraes_inputs
+  paraes_serializer paraes_unit paraes_zeroise)
 emulated_x86=$(names x86_64)
 
 # Makes tests fail that would be skipped for a lack of what this machine has.
