@@ -207,7 +207,8 @@ inline void set_message(GcmMessage& message, Direction direction,
 }
 
 // Notes whether a message is intact. Zeroises the plaintext of one that is not.
-inline void finish_decryption(GcmText& text, bool intact) noexcept {
+inline void finish(Direction direction, GcmText& text, bool intact) noexcept {
+  if (direction == Direction::encrypt) return;
   text.intact = intact;
   if (!intact) secure_zero(text.out.data(), text.out.size());
 }

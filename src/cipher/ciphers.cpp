@@ -370,8 +370,15 @@ void Gcm::encrypt(std::span<GcmText> texts) {
 }
 
 void Gcm::decrypt(std::span<GcmText> texts) {
-  for (GcmText& text : texts) text.intact = false;
-  for (const GcmText& text : texts) detail::check_text(Direction::decrypt, text);
+  try {
+    for (GcmText& text : texts) {
+      text.intact = false;
+      detail::check_text(Direction::decrypt, text);
+    }
+  } catch (...) {
+    for (GcmText& text : texts) text.intact = false;
+    throw;
+  }
   cipher_->crypt_texts(Direction::decrypt, texts);
 }
 
@@ -380,7 +387,7 @@ void detail::GcmCipher::crypt_texts(Direction direction, std::span<GcmText> text
     if (direction == Direction::encrypt) {
       seal(message_of(text));
     } else {
-      finish_decryption(text, open(message_of(text)));
+      finish(direction, text, open(message_of(text)));
     }
   }
 }

@@ -122,20 +122,20 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
 
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<SegmentCipher::Segment> segments) const override {
-    const auto is_long = [&](const SegmentCipher::Segment& segment) {
-      return text_bytes(direction, segment) >= short_limit_;
+    const auto is_short = [&](const SegmentCipher::Segment& segment) {
+      return text_bytes(direction, segment) < short_limit_;
     };
-    if (std::ranges::any_of(segments, is_long)) make_tables();  // there may be no memory for them
-    JobList jobs(direction);
-    for (SegmentCipher::Segment& segment : segments) {
-      if (segment.done) continue;
-      if (text_bytes(direction, segment) < short_limit_) {
-        jobs.add(short_, nonces, segment);
-      } else {
-        crypt_one(*this, direction, nonces, segment);
-      }
+    auto end = std::ranges::find_if_not(segments, is_short);
+    // Before anything is written, because there may be no memory for them.
+    if (end != segments.end()) make_tables();
+    JobList<SegmentCipher::Segment> jobs(direction);
+    for (;; end = std::ranges::find_if_not(segments, is_short)) {
+      const auto count = static_cast<std::size_t>(end - segments.begin());
+      jobs.crypt(short_, segments.first(count), nonces);
+      if (end == segments.end()) return;
+      if (!end->done) crypt_one(*this, direction, nonces, *end);
+      segments = segments.subspan(count + 1);
     }
-    jobs.run();
   }
 
   // Threads take whole messages, and then share out each of those that are too long for one call.
@@ -156,17 +156,19 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
     const std::size_t count = texts.size();
     const std::uint64_t least = bytes == 0 ? count : 1 + min_range_bytes * count / bytes;
     executor_.run(count, least, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
-      JobList jobs(direction);
-      for (std::uint64_t i = begin; i < end; ++i) {
-        GcmText& text = texts[static_cast<std::size_t>(i)];
-        if (!is_one_call(text)) continue;
-        if (text.in.size() < short_limit_ && jobs.fits(text)) {
-          jobs.add(short_, text);
-        } else {
-          GcmCipher::crypt_texts(direction, {&text, 1});
-        }
+      JobList<GcmText> jobs(direction);
+      const auto is_listed = [&](const GcmText& text) {
+        return text.in.size() < short_limit_ && jobs.fits(text);
+      };
+      auto rest = texts.subspan(begin, end - begin);
+      for (;;) {
+        const auto other = std::ranges::find_if_not(rest, is_listed);
+        const auto listed = static_cast<std::size_t>(other - rest.begin());
+        jobs.crypt(short_, rest.first(listed));
+        if (other == rest.end()) return;
+        if (is_one_call(*other)) GcmCipher::crypt_texts(direction, {&*other, 1});
+        rest = rest.subspan(listed + 1);
       }
-      jobs.run();
     });
     for (std::size_t i = 0; others != 0 && i < count; ++i) {
       if (is_one_call(texts[i])) continue;
@@ -254,7 +256,9 @@ std::shared_ptr<const GcmCipher> make_cpu_gcm(const Kernel& kernel, Bytes key,
 }
 
 void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments) {
-  JobList jobs(direction);
+  JobList<SegmentCipher::Segment> jobs(direction);
+  std::size_t count = 0;
+  const Kernel* kernel = nullptr;  // of those in the list
   for (std::size_t i = 0; i < segments.size(); ++i) {
     // Many keys do not fit the caches.
     constexpr std::size_t ahead = 16;
@@ -264,12 +268,17 @@ void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments) {
     const GcmCipher& cipher = entry.cipher->gcm();
     const SegmentNonces& nonces = entry.cipher->nonces();
     if (const ShortGcmKey* key = cipher.short_key(text_bytes(direction, entry.segment))) {
-      jobs.add(*key, nonces, entry.segment);
+      if (count == jobs.most || key->kernel != kernel) {
+        jobs.run(count);
+        count = 0;
+        kernel = key->kernel;
+      }
+      jobs.set(count++, *key, nonces, entry.segment);
     } else {
       cipher.crypt(direction, nonces, {&entry.segment, 1});
     }
   }
-  jobs.run();
+  jobs.run(count);
 }
 
 }  // namespace paraes::detail

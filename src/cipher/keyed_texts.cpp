@@ -94,14 +94,15 @@ class KeyedRange {
     }
     const auto key_bytes = static_cast<unsigned>(texts.front().key.size());
     kernel_.gcm_expand(keys_, bytes, key_bytes, texts.size(), powers);
+    std::size_t count = 0;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (jobs_.fits(texts[i].text)) {
-        jobs_.add(keys_[i], texts[i].text);
+        jobs_.set(count++, keys_[i], texts[i].text);
       } else {
         one(keys_[i], texts[i].text);
       }
     }
-    jobs_.run();
+    jobs_.run(count);
   }
 
   void one(const ShortGcmKey& key, GcmText& text) const {
@@ -109,13 +110,13 @@ class KeyedRange {
     if (direction_ == Direction::encrypt) {
       kernel_.gcm_seal_short(key, message);
     } else {
-      detail::finish_decryption(text, kernel_.gcm_open_short(key, message));
+      detail::finish(direction_, text, kernel_.gcm_open_short(key, message));
     }
   }
 
   const Kernel& kernel_;
   Direction direction_;
-  JobList jobs_;
+  JobList<GcmText> jobs_;
   ShortGcmKey* keys_;
 };
 

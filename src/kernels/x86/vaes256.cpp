@@ -72,6 +72,10 @@ PARAES_INLINE Vec put_lane(Vec a, std::size_t lane, Block b) {
 PARAES_INLINE Block get_lane(Vec a, std::size_t lane) {
   return {lane == 0 ? _mm256_castsi256_si128(a.v) : _mm256_extracti128_si256(a.v, 1)};
 }
+PARAES_INLINE void get_lanes(Vec a, Block (&blocks)[Vec::lanes]) {
+  blocks[0] = {_mm256_castsi256_si128(a.v)};
+  blocks[1] = {_mm256_extracti128_si256(a.v, 1)};
+}
 PARAES_INLINE Vec broadcast(Block a) { return {_mm256_broadcastsi128_si256(a.v)}; }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
   return {_mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
@@ -86,6 +90,11 @@ PARAES_INLINE Vec lane_numbers() { return {_mm256_set_epi64x(0, 1, 0, 0)}; }
 PARAES_INLINE Block first_lane(Vec a) { return {_mm256_castsi256_si128(a.v)}; }
 PARAES_INLINE Block fold_lanes(Vec a) {
   return {_mm_xor_si128(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1))};
+}
+// Lane k of the sum is the sum of the lanes of v[k].
+PARAES_INLINE Vec sum_lanes(const Vec (&v)[Vec::lanes]) {
+  return {_mm256_xor_si256(_mm256_permute2x128_si256(v[0].v, v[1].v, 0x20),
+                           _mm256_permute2x128_si256(v[0].v, v[1].v, 0x31))};
 }
 PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm256_xor_si256(a.v, b.v)}; }
 [[maybe_unused]] PARAES_INLINE Vec operator&(Vec a, Vec b) { return {_mm256_and_si256(a.v, b.v)}; }

@@ -86,10 +86,25 @@ PARAES_INLINE Block get_lane(Vec a, std::size_t lane) {
   const auto mask = static_cast<__mmask8>(3U << (2 * lane));
   return {_mm512_castsi512_si128(_mm512_maskz_compress_epi64(mask, a.v))};
 }
+PARAES_INLINE void get_lanes(Vec a, Block (&blocks)[Vec::lanes]) {
+  blocks[0] = {_mm512_castsi512_si128(a.v)};
+  blocks[1] = {_mm512_extracti32x4_epi32(a.v, 1)};
+  blocks[2] = {_mm512_extracti32x4_epi32(a.v, 2)};
+  blocks[3] = {_mm512_extracti32x4_epi32(a.v, 3)};
+}
 PARAES_INLINE Block fold_lanes(Vec a) {
   const __m256i half =
       _mm256_xor_si256(_mm512_castsi512_si256(a.v), _mm512_extracti64x4_epi64(a.v, 1));
   return {_mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1))};
+}
+PARAES_INLINE __m512i sum_halves(__m512i a, __m512i b) {
+  return _mm512_xor_si512(_mm512_shuffle_i64x2(a, b, 0x44), _mm512_shuffle_i64x2(a, b, 0xee));
+}
+// Lane k of the sum is the sum of the lanes of v[k].
+PARAES_INLINE Vec sum_lanes(const Vec (&v)[Vec::lanes]) {
+  const __m512i a = sum_halves(v[0].v, v[1].v);
+  const __m512i b = sum_halves(v[2].v, v[3].v);
+  return {_mm512_xor_si512(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd))};
 }
 PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm512_xor_si512(a.v, b.v)}; }
 PARAES_INLINE Vec operator&(Vec a, Vec b) { return {_mm512_and_si512(a.v, b.v)}; }
