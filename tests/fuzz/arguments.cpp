@@ -33,10 +33,10 @@ std::vector<std::string> known_words() {
   return {std::istream_iterator<std::string>(all), {}};
 }
 
-std::vector<std::string> words_in(const std::uint8_t* data, std::size_t size) {
+std::vector<std::string> words_in(const std::string& text) {
   static const std::vector<std::string> known = known_words();
   std::vector<std::string> words = {"paraes"};
-  std::istringstream lines(std::string(reinterpret_cast<const char*>(data), size));
+  std::istringstream lines(text);
   for (std::string line; words.size() < 40 && std::getline(lines, line);) {
     line.erase(std::find(line.begin(), line.end(), '\0'), line.end());  // no argument has it
     const auto first = line.empty() ? 0U : static_cast<std::uint8_t>(line[0]);
@@ -123,21 +123,20 @@ void check_parsed(Command& command, const cli::Arguments& arguments) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  const std::vector<std::string> words = words_in(data, size);
+void fuzz(Input& input) {
+  const std::vector<std::string> words = words_in(input.ConsumeRemainingBytesAsString());
   try {
     Command command;
-    const paraes::cli::Arguments arguments = read(command, words);
+    const cli::Arguments arguments = read(command, words);
     if (arguments.help != nullptr) {
       require(!arguments.help->help().empty());
     } else if (!arguments.version) {
       check_parsed(command, arguments);
     }
-  } catch (const paraes::InvalidArgument& error) {
+  } catch (const InvalidArgument& error) {
     require(*error.what() != '\0');
   }
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -51,23 +51,18 @@ void check_others(Input& input, const Buffer& key, const Buffer& context, const 
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   if (input.ConsumeBool()) {  // bytes that nobody made
-    check_whole(input.ConsumeRemainingBytes<std::uint8_t>(), Buffer(32, 1), {}, {});
-    return 0;
+    return check_whole(input.ConsumeRemainingBytes<std::uint8_t>(), Buffer(32, 1), {}, {});
   }
   const AnyKernel kernel(input);
   constexpr std::size_t sizes[] = {16, 32};
   const Buffer key = take(input, one_of(input, sizes));
   const Buffer context = any_context(input);
-  if (context.size() > paraes::max_c2sp_context_bytes) {
-    require(throws<paraes::InvalidArgument>(
-        [&] { static_cast<void>(paraes::new_c2sp_message(key, context)); }));
-    return 0;
+  if (context.size() > max_c2sp_context_bytes) {
+    return require(
+        throws<InvalidArgument>([&] { static_cast<void>(new_c2sp_message(key, context)); }));
   }
   const Buffer plain = text(input, size_of_text(input, most_bytes));
   if (input.ConsumeBool()) {
@@ -75,5 +70,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   } else {
     check_others(input, key, context, plain, kernel.execution());
   }
-  return 0;
 }
+
+}  // namespace paraes::fuzz

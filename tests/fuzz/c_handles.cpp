@@ -119,42 +119,13 @@ class Program {
   explicit Program(Input& input) : input_(input) {}
 
   void run() {
+    using Step = void (Program::*)();
+    constexpr Step steps[] = {&Program::new_secret,    &Program::seal,    &Program::unseal,
+                              &Program::new_encryptor, &Program::encrypt, &Program::encrypt,
+                              &Program::new_decryptor, &Program::decrypt, &Program::new_reader,
+                              &Program::read,          &Program::write,   &Program::crypt_gcm};
     for (int step = 0; step < most_steps && input_.remaining_bytes() != 0; ++step) {
-      switch (number(input_, 0, 11)) {
-        case 0:
-          new_secret();
-          break;
-        case 1:
-          seal();
-          break;
-        case 2:
-          unseal();
-          break;
-        case 3:
-          new_encryptor();
-          break;
-        case 4:
-        case 5:
-          encrypt();
-          break;
-        case 6:
-          new_decryptor();
-          break;
-        case 7:
-          decrypt();
-          break;
-        case 8:
-          new_reader();
-          break;
-        case 9:
-          read();
-          break;
-        case 10:
-          write();
-          break;
-        default:
-          crypt_gcm();
-      }
+      (this->*one_of(input_, steps))();
     }
   }
 
@@ -454,10 +425,7 @@ class Program {
 };
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  paraes::fuzz::Input input(data, size);
-  paraes::fuzz::Program(input).run();
-  return 0;
-}
+void fuzz(Input& input) { Program(input).run(); }
+
+}  // namespace paraes::fuzz

@@ -161,12 +161,8 @@ void check_held(Input& input, Bytes bytes) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  namespace mpi = paraes::mpi;
-  Input input(data, size);
+void fuzz(Input& input) {
   switch (number(input, 0, 3)) {
     case 0:
       check_made(input, any_command(input));
@@ -191,5 +187,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       check_held(input, bytes);
     }
   }
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -101,17 +101,15 @@ void check_nontemporal(Input& input, const Case& given, const Kernel& tested) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   const AnyKernel kernel(input);
-  const paraes::Execution execution = kernel.execution(static_cast<int>(number(input, 1, 3)));
+  const Execution execution = kernel.execution(static_cast<int>(number(input, 1, 3)));
   const std::size_t what = number(input, 0, 2);
   const Case given = make_case(input);
   if (what == 0) check_encryption(input, given, execution);
   if (what == 1) check_decryption(input, given, execution);
   if (what == 2) check_nontemporal(input, given, kernel.kernel());
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -60,24 +60,23 @@ void check_header(Bytes header) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  const Buffer bytes(data, data + size);
-  paraes::support::RandomSource file(bytes);
-  paraes::support::OrderedSource pipe(bytes);
+void fuzz(Input& input) {
+  const Buffer bytes = input.ConsumeRemainingBytes<std::uint8_t>();
+  support::RandomSource file(bytes);
+  support::OrderedSource pipe(bytes);
   const auto from_file = header_in(file);
   const auto from_pipe = header_in(pipe);
   // Only a file shows that the wrap does not fit.
   require(!from_file || from_file == from_pipe);
   if (from_pipe) {
-    require(from_pipe->size() <= size);
-    require(equal(*from_pipe, paraes::Bytes(bytes).first(from_pipe->size())));
-    require(from_pipe->size() <= paraes::paraes_header_bytes + paraes::max_wrap_bytes);
+    require(from_pipe->size() <= bytes.size());
+    require(equal(*from_pipe, Bytes(bytes).first(from_pipe->size())));
+    require(from_pipe->size() <= paraes_header_bytes + max_wrap_bytes);
     check_header(*from_pipe);
   }
   check_header(bytes);
   check_age_file(bytes);
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -14,12 +14,13 @@
 #include "tests/support/buffers.hpp"
 #include "tests/support/kernels.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
 namespace paraes::fuzz {
 
 using support::Buffer;
 using Input = FuzzedDataProvider;
+
+// What main.cpp calls for each input: every fuzzer defines it.
+void fuzz(Input& input);
 
 // libFuzzer reports the abort with its stack, and keeps the input.
 inline void require(bool holds) {

@@ -8,6 +8,7 @@
 #include "cli/secrets/tink_keyset.hpp"
 #include "paraes/error.hpp"
 #include "tests/fuzz/input.hpp"
+#include "tests/fuzz/oracle.hpp"
 
 namespace paraes::fuzz {
 namespace {
@@ -92,23 +93,13 @@ Buffer message_of(const Written& key) {
   return message;
 }
 
-std::string base64(const Buffer& data) {
-  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < data.size(); at += 3) {
-    const std::size_t n = std::min<std::size_t>(3, data.size() - at);
-    std::uint32_t held = 0;
-    for (std::size_t i = 0; i < 3; ++i) held = held << 8 | (i < n ? data[at + i] : 0U);
-    for (std::size_t i = 0; i < 4; ++i) text += i <= n ? digits[held >> (18 - 6 * i) & 63] : '=';
-  }
-  return text;
-}
-
 std::string row_of(const Written& key, const Buffer& message) {
+  const Buffer value = base64(message);
   return R"({"keyData":{"typeUrl":"type.googleapis.com/)"
          R"(google.crypto.tink.AesGcmHkdfStreamingKey","value":")" +
-         base64(message) + R"(","keyMaterialType":"SYMMETRIC"},"status":")" + key.status +
-         R"(","keyId":)" + std::to_string(key.id) + R"(,"outputPrefixType":"RAW"})";
+         std::string(value.begin(), value.end()) +
+         R"(","keyMaterialType":"SYMMETRIC"},"status":")" + key.status + R"(","keyId":)" +
+         std::to_string(key.id) + R"(,"outputPrefixType":"RAW"})";
 }
 
 std::string keyset_of(std::uint64_t primary, const std::vector<std::string>& rows) {
@@ -171,15 +162,15 @@ void check_fields(Input& input) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  if (size != 0 && data[0] == 1) {
-    Input input(data + 1, size - 1);
-    check_fields(input);
-  } else if (const auto keys = keys_in(std::string(reinterpret_cast<const char*>(data), size))) {
+void fuzz(Input& input) {
+  const std::string all = input.ConsumeRemainingBytesAsString();
+  if (all.starts_with('\1')) {
+    Input fields(reinterpret_cast<const std::uint8_t*>(all.data()) + 1, all.size() - 1);
+    check_fields(fields);
+  } else if (const auto keys = keys_in(all)) {
     check_usable(*keys);
   }
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -197,29 +197,25 @@ void check_salvage(Input& input, const Message& message, const Opened& opened,
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   const AnyKernel kernel(input);
   const Derived derived = any_derived(input);
-  const paraes::Message message(parts_of(derived),
-                                kernel.execution(static_cast<int>(number(input, 1, 2))));
+  const Message message(parts_of(derived), kernel.execution(static_cast<int>(number(input, 1, 2))));
   const Buffer plain = any_text(input, derived, most_bytes);
   const Buffer sealed = joined(derived.header, seal_by_evp(derived, plain));
   const std::size_t what = number(input, 0, 3);
   if (what == 0) {
-    check_sealing(input, message, plain, sealed, segments_of(derived, plain.size()).size());
-    return 0;
+    return check_sealing(input, message, plain, sealed, segments_of(derived, plain.size()).size());
   }
   Buffer given = sealed;
   damage(input, given);
   if (number(input, 0, 3) == 3) given = joined(given, take(input, number(input, 1, 40)));
   const std::size_t header = std::min(given.size(), message.header().size());
-  const Opened opened = open_by_evp(derived, paraes::Bytes(given).subspan(header));
+  const Opened opened = open_by_evp(derived, Bytes(given).subspan(header));
   if (what == 1) check_opening(input, message, opened, given);
   if (what == 2) check_range(input, message, opened, given);
   if (what == 3) check_salvage(input, message, opened, given);
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -165,20 +165,18 @@ void check_nontemporal(Input& input, const Kernel& tested) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   const AnyKernel kernel(input);
-  const paraes::Execution execution = kernel.execution(static_cast<int>(number(input, 1, 3)));
-  constexpr void (*modes[])(Input&, const paraes::Execution&) = {check_ecb, check_cbc, check_ctr,
-                                                                 check_xts};
+  const Execution execution = kernel.execution(static_cast<int>(number(input, 1, 3)));
+  constexpr void (*modes[])(Input&, const Execution&) = {check_ecb, check_cbc, check_ctr,
+                                                         check_xts};
   const std::size_t mode = number(input, 0, std::size(modes));
   if (mode < std::size(modes)) {
     modes[mode](input, execution);
   } else {
     check_nontemporal(input, kernel.kernel());
   }
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -105,9 +105,7 @@ std::unique_ptr<Source> ordered(const Buffer& data) {
 // Encoded bytes come back, and anything else is refused or decoded, from any pieces.
 void check_base64(Input& input) {
   Buffer bytes = take(input, number(input, 0, 300));
-  Buffer encoded(4 * ((bytes.size() + 2) / 3) + 1);
-  encoded.resize(static_cast<std::size_t>(
-      EVP_EncodeBlock(encoded.data(), bytes.data(), static_cast<int>(bytes.size()))));
+  Buffer encoded = base64(bytes);
   const std::size_t line = number(input, 1, 100);
   for (std::size_t at = line; at < encoded.size(); at += line + 1) {
     encoded.insert(encoded.begin() + static_cast<std::ptrdiff_t>(at), '\n');
@@ -150,14 +148,12 @@ void check_header(const Buffer& start) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   check_header(any_start(input));
   check_base64(input);
   const AnyKernel kernel(input);
   check(input, make_case(input, kernel.execution(static_cast<int>(number(input, 1, 2)))));
-  return 0;
 }
+
+}  // namespace paraes::fuzz

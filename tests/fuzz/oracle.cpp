@@ -14,9 +14,7 @@ namespace {
 
 using support::Buffer;
 
-void append(Buffer& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
-
-void append(Buffer& to, std::string_view text) { to.insert(to.end(), text.begin(), text.end()); }
+void append(Buffer& to, const auto& bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
 Buffer hmac(const EVP_MD* hash, Bytes key, Bytes data) {
   Buffer mac(EVP_MAX_MD_SIZE);
@@ -51,8 +49,8 @@ std::uint64_t max_segments_of(const Derived& derived) {
 
 Derived derive_c2sp(Bytes key, Bytes salt, Bytes context) {
   Buffer info;
-  append(info, "c2sp.org/chunked-encryption@v1+");
-  append(info, key.size() == 32 ? "AEAD_AES_256_GCM" : "AEAD_AES_128_GCM");
+  append(info, std::string_view("c2sp.org/chunked-encryption@v1+"));
+  append(info, std::string_view(key.size() == 32 ? "AEAD_AES_256_GCM" : "AEAD_AES_128_GCM"));
   info.push_back(0);
   append(info, salt);
   append(info, context);
@@ -172,6 +170,13 @@ Opened open_by_evp(const Derived& derived, Bytes segments, std::uint64_t first, 
     opened.ends = false;
   }
   return opened;
+}
+
+Buffer base64(Bytes data) {
+  Buffer text(4 * ((data.size() + 2) / 3) + 1);  // with a zero at its end
+  EVP_EncodeBlock(text.data(), data.data(), static_cast<int>(data.size()));
+  text.pop_back();
+  return text;
 }
 
 Message::Parts parts_of(const Derived& derived) {

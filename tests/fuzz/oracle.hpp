@@ -65,6 +65,9 @@ struct Opened {
 [[nodiscard]] Opened open_by_evp(const Derived& derived, Bytes segments, std::uint64_t first = 0,
                                  bool to_end = true);
 
+// By EVP_EncodeBlock.
+[[nodiscard]] support::Buffer base64(Bytes data);
+
 // Returns the parts of a message as paraes uses them.
 [[nodiscard]] Message::Parts parts_of(const Derived& derived);
 

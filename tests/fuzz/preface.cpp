@@ -117,21 +117,18 @@ void check_message(Input& input, const Preface& preface) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   if (input.ConsumeBool()) {
-    check_parsed(input.ConsumeRemainingBytes<std::uint8_t>());
-    return 0;
+    return check_parsed(input.ConsumeRemainingBytes<std::uint8_t>());
   }
-  const paraes::Preface preface = any_preface(input);
+  const Preface preface = any_preface(input);
   Buffer start = encoded(preface);
   require(equal(preface.encode(), start));
   check_scrypt(preface, take(input, number(input, 0, 20)));
   check_message(input, preface);
   damage(input, start);
   check_parsed(start);
-  return 0;
 }
+
+}  // namespace paraes::fuzz

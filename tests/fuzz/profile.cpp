@@ -3,26 +3,22 @@
 
 #include "cli/plan/profile.hpp"
 
-#include <cstdlib>
-
 #include "paraes/error.hpp"
+#include "tests/fuzz/input.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+namespace paraes::fuzz {
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes;
-  const std::string text(reinterpret_cast<const char*>(data), size);
+void fuzz(Input& input) {
   cli::Profile profile;
-  try {
-    profile = cli::parse_profile(text);
-  } catch (const InvalidArgument&) {
-    return 0;
+  if (throws<InvalidArgument>(
+          [&] { profile = cli::parse_profile(input.ConsumeRemainingBytesAsString()); })) {
+    return;
   }
-  if (cli::to_json(cli::parse_profile(cli::to_json(profile))) != cli::to_json(profile))
-    std::abort();
+  require(cli::to_json(cli::parse_profile(cli::to_json(profile))) == cli::to_json(profile));
   for (unsigned shift = 0; shift < 64; shift += 3) {
     const auto choice = cli::choose(profile, (std::uint64_t{1} << shift) + shift, true);
-    if (choice && !(choice->seconds.median >= 0 && choice->seconds.low >= 0)) std::abort();
+    require(!choice || (choice->seconds.median >= 0 && choice->seconds.low >= 0));
   }
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -96,12 +96,8 @@ void check_other_layout(PositionalSource& source, const Message& from, const Mes
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  using paraes::Message;
-  Input input(data, size);
+void fuzz(Input& input) {
   const AnyKernel kernel(input);
   const Derived from = any_derived(input);
   const Derived to = other_message(input, from);
@@ -111,10 +107,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Opened opened = open_by_evp(from, given);
   const Message old_message(parts_of(from), kernel.execution());
   const Message new_message(parts_of(to), kernel.execution());
-  paraes::TransferOptions options;
+  TransferOptions options;
   options.threads = static_cast<int>(number(input, 0, 4));
   options.overlap = input.ConsumeBool();
-  paraes::support::RandomSource source(joined(from.header, given));
+  support::RandomSource source(joined(from.header, given));
   std::uint64_t done = 0;
   options.progress = [&](std::uint64_t bytes) {
     require(bytes >= done && bytes <= opened.plain.size());
@@ -127,13 +123,13 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     check_other_layout(source, old_message,
                        Message(parts_of(any_derived(input)), kernel.execution()));
   } else if (what < 8) {
-    check(resealed(opened, to), opened.intact(), [&](auto& sink) {
-      paraes::reseal_message(source, old_message, new_message, sink, options);
-    });
+    check(resealed(opened, to), opened.intact(),
+          [&](auto& sink) { reseal_message(source, old_message, new_message, sink, options); });
   } else {
     check(copied(opened, to.header, given), opened.intact(), [&](auto& sink) {
-      paraes::verify_and_replace_header(source, old_message, to.header, sink, options);
+      verify_and_replace_header(source, old_message, to.header, sink, options);
     });
   }
-  return 0;
 }
+
+}  // namespace paraes::fuzz

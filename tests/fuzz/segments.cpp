@@ -180,11 +180,8 @@ void check_batch(Input& input, const Execution& execution) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   const AnyKernel kernel(input);
   if (input.ConsumeBool()) {
     check_batch(input, kernel.execution());
@@ -192,5 +189,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     check_ranges(input, any_derived(input),
                  kernel.execution(static_cast<int>(number(input, 1, 2))));
   }
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -134,18 +134,13 @@ bool refuses_in(Direction direction, const Action& action) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  using paraes::Direction;
-  Input input(data, size);
+void fuzz(Input& input) {
   const AnyKernel kernel(input);
   Case given;
   fill(input, given, kernel.execution(static_cast<int>(number(input, 1, 2))));
   // OpenSSL takes a call for each data unit.
-  const bool small_units =
-      given.options.mode == paraes::BlockMode::xts && given.options.unit_bytes < 512;
+  const bool small_units = given.options.mode == BlockMode::xts && given.options.unit_bytes < 512;
   Buffer in = text(input, size_of_text(input, small_units ? 5000 : 200000));
   // A text that was encrypted has good padding.
   if (given.direction == Direction::decrypt && input.ConsumeBool()) {
@@ -161,5 +156,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   });
   require(refused == !expected);
   if (expected) require(out == *expected);
-  return 0;
 }
+
+}  // namespace paraes::fuzz

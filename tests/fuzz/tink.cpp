@@ -53,29 +53,25 @@ void check_others(Input& input, const TinkParameters& parameters, const Buffer& 
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   const AnyKernel kernel(input);
-  const paraes::TinkParameters parameters = any_parameters(input);
+  const TinkParameters parameters = any_parameters(input);
   const Buffer key = take(input, number(input, 12, 70));
-  const Buffer associated =
-      take(input, input.ConsumeBool() ? number(input, 0, 20)
-                                      : number(input, 0, paraes::max_context_bytes + 1));
+  const Buffer associated = take(
+      input, input.ConsumeBool() ? number(input, 0, 20) : number(input, 0, max_context_bytes + 1));
   if (!is_valid(parameters, key, associated)) {
-    require(throws<paraes::InvalidArgument>(
-        [&] { static_cast<void>(paraes::new_tink_message(parameters, key, associated)); }));
-    return 0;
+    return require(throws<InvalidArgument>(
+        [&] { static_cast<void>(new_tink_message(parameters, key, associated)); }));
   }
   const std::size_t most = std::min<std::size_t>(most_bytes, 200 * parameters.segment_bytes);
   const Buffer plain = text(input, size_of_text(input, most));
-  if (plain.size() > 400 * (parameters.segment_bytes - parameters.derived_key_bytes - 24)) return 0;
+  if (plain.size() > 400 * (parameters.segment_bytes - parameters.derived_key_bytes - 24)) return;
   if (input.ConsumeBool()) {
     check_own(parameters, key, associated, plain, kernel.execution());
   } else {
     check_others(input, parameters, key, associated, plain, kernel.execution());
   }
-  return 0;
 }
+
+}  // namespace paraes::fuzz

@@ -69,7 +69,7 @@ std::optional<std::uint64_t> size_in(const std::string& text) {
   return static_cast<std::uint64_t>(*count * *factor);
 }
 
-void check_size(const std::string& text) {
+void check_size(Input&, const std::string& text) {
   const auto value = value_of([&] { return cli::parse_size(text, "--size"); });
   require(value == size_in(text));
   if (!value) return;
@@ -83,7 +83,7 @@ bool are_hex(std::string_view text) {
                      [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; });
 }
 
-void check_hex(const std::string& text) {
+void check_hex(Input&, const std::string& text) {
   const auto bytes = value_of([&] { return cli::parse_hex(text, "--hex"); });
   require(bytes.has_value() == (text.size() % 2 == 0 && are_hex(text)));
   if (!bytes) return;
@@ -92,7 +92,7 @@ void check_hex(const std::string& text) {
   require(support::to_hex(*bytes) == lower);
 }
 
-void check_spelling(const std::string& word) {
+void check_spelling(Input&, const std::string& word) {
   const std::vector<std::string> names = {"encrypt", "decrypt", "verify",   "rekey",     "info",
                                           "force",   "format",  "key-file", "key-bits",  "offset",
                                           "output",  "quiet",   "verbose",  "recursive", "update"};
@@ -159,34 +159,16 @@ void check_key(Input& input, const std::string& contents) {
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   const std::size_t what = number(input, 0, 5);
   const std::string text =
       what == 5 && input.ConsumeBool()
           ? std::string(number(input, 0, 130), 'a') + input.ConsumeRandomLengthString(3)
           : input.ConsumeRandomLengthString(140);
-  switch (what) {
-    case 0:
-      check_number(input, text);
-      break;
-    case 1:
-      check_size(text);
-      break;
-    case 2:
-      check_hex(text);
-      break;
-    case 3:
-      check_spelling(text);
-      break;
-    case 4:
-      check_exclusions(input, text);
-      break;
-    default:
-      check_key(input, text);
-  }
-  return 0;
+  constexpr void (*checks[])(Input&, const std::string&) = {
+      check_number, check_size, check_hex, check_spelling, check_exclusions, check_key};
+  checks[what](input, text);
 }
+
+}  // namespace paraes::fuzz

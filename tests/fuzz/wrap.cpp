@@ -117,14 +117,10 @@ void check_other_recipients(Input& input, const Wrapped& given, const Buffer& wr
 }
 
 }  // namespace
-}  // namespace paraes::fuzz
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paraes::fuzz;
-  Input input(data, size);
+void fuzz(Input& input) {
   const Wrapped given = make_wrapped(input);
-  const Buffer own =
-      paraes::make_wrap(given.preface, given.age_file, given.run_key, given.input_key);
+  const Buffer own = make_wrap(given.preface, given.age_file, given.run_key, given.input_key);
   if (input.ConsumeBool()) {
     check_slot(input, given, wrap_by_evp(given, take(input, 24)));
   } else {
@@ -132,5 +128,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     check_slot(input, given, own);
   }
   check_other_recipients(input, given, own);
-  return 0;
 }
+
+}  // namespace paraes::fuzz
