@@ -3,6 +3,8 @@
 // is only counted. PARAES_FAILING_CALLS_LOG is a file to which the name of each call that was met
 // is appended.
 //
+// A file that includes this one may choose the calls itself, by defining PARAES_FIXED_CALLS.
+//
 // Besides the functions below: `tmpfile` is an open with O_TMPFILE, `create` one with O_CREAT, and
 // `openat2` the system call.
 
@@ -57,7 +59,11 @@ int number_of(std::string_view name) {
 }
 
 std::vector<Failing> failing_calls() {
-  const char* text = std::getenv("PARAES_FAILING_CALLS");
+#ifdef PARAES_FIXED_CALLS
+  const char* const text = PARAES_FIXED_CALLS;
+#else
+  const char* const text = std::getenv("PARAES_FAILING_CALLS");
+#endif
   std::vector<Failing> calls;
   for (std::string_view rest = text == nullptr ? "" : text; !rest.empty();) {
     const std::string_view item = rest.substr(0, rest.find(','));
