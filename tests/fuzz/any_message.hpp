@@ -10,13 +10,12 @@ namespace paraes::fuzz {
 // In one of the two ways in which formats arrange segments, but with segments of any size, and any
 // number of them at most: the formats would need long texts for a few segments.
 [[nodiscard]] inline Derived any_derived(Input& input) {
-  constexpr std::size_t key_sizes[] = {16, 32};
   constexpr std::size_t segment_sizes[] = {1,    15,    16,    17,     100,   1000,
                                            4080, 16384, 70000, 140000, 300000};
   Derived derived;
   derived.is_tink = input.ConsumeBool();
   derived.header = take(input, number(input, 0, 100));
-  derived.key = take(input, one_of(input, key_sizes));
+  derived.key = take(input, one_of<std::size_t>(input, {16, 32}));
   const Buffer nonce = take(input, 12);
   std::copy(nonce.begin(), nonce.end(), derived.base_nonce.begin());
   derived.segment_bytes =

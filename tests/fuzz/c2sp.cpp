@@ -57,8 +57,7 @@ void fuzz(Input& input) {
     return check_whole(input.ConsumeRemainingBytes<std::uint8_t>(), Buffer(32, 1), {}, {});
   }
   const AnyKernel kernel(input);
-  constexpr std::size_t sizes[] = {16, 32};
-  const Buffer key = take(input, one_of(input, sizes));
+  const Buffer key = take(input, one_of<std::size_t>(input, {16, 32}));
   const Buffer context = any_context(input);
   if (context.size() > max_c2sp_context_bytes) {
     return require(

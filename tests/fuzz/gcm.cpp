@@ -23,9 +23,8 @@ struct Case {
 };
 
 Case make_case(Input& input) {
-  constexpr std::size_t keys[] = {16, 24, 32};
   Case made;
-  made.key = take(input, one_of(input, keys));
+  made.key = take(input, one_of<std::size_t>(input, {16, 24, 32}));
   made.nonce = take(input, input.ConsumeBool() ? 12 : number(input, 1, 128));
   made.aad = text(input, size_of_text(input, 5000));
   made.text = text(input, size_of_text(input, 70000));

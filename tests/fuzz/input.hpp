@@ -48,6 +48,14 @@ template <class T, std::size_t count>
   return values[number(input, 0, count - 1)];
 }
 
+// A callback for progress, which never goes back, nor beyond `most`.
+[[nodiscard]] inline auto rising(std::uint64_t& done, std::uint64_t most) {
+  return [&done, most](std::uint64_t bytes) {
+    require(bytes >= done && bytes <= most);
+    done = bytes;
+  };
+}
+
 // `bytes` bytes of the input, and zeros when it has no more.
 [[nodiscard]] inline Buffer take(Input& input, std::size_t bytes) {
   Buffer taken = input.ConsumeBytes<std::uint8_t>(bytes);

@@ -41,10 +41,7 @@ void check(Input& input, const Buffer& text, const std::optional<Buffer>& expect
 
 bool has_whole_blocks(const Buffer& text) { return text.size() % block_bytes == 0; }
 
-Buffer aes_key(Input& input) {
-  constexpr std::size_t sizes[] = {16, 24, 32};
-  return take(input, one_of(input, sizes));
-}
+Buffer aes_key(Input& input) { return take(input, one_of<std::size_t>(input, {16, 24, 32})); }
 
 Direction direction_of(Input& input) {
   return input.ConsumeBool() ? Direction::encrypt : Direction::decrypt;
@@ -100,8 +97,7 @@ void check_ctr(Input& input, const Execution& execution) {
 }
 
 void check_xts(Input& input, const Execution& execution) {
-  constexpr std::size_t sizes[] = {32, 64};
-  const Buffer key = take(input, one_of(input, sizes));
+  const Buffer key = take(input, one_of<std::size_t>(input, {32, 64}));
   constexpr std::size_t units[] = {0, 16, 17, 32, 512, 520, 4096};
   const std::size_t unit = input.ConsumeBool() ? one_of(input, units) : number(input, 16, 5000);
   if (equal(Bytes(key).first(key.size() / 2), Bytes(key).last(key.size() / 2))) {

@@ -20,13 +20,12 @@ struct Case {
 };
 
 Case make_case(Input& input, const Execution& execution) {
-  constexpr unsigned sizes[] = {128, 192, 256};
   Case made;
   const Buffer salt = take(input, 8);
   std::copy(salt.begin(), salt.end(), made.header.salt.begin());
   made.passphrase = take(input, number(input, 0, 40));
   made.options.mode = input.ConsumeBool() ? BlockMode::cbc : BlockMode::ctr;
-  made.options.key_bits = one_of(input, sizes);
+  made.options.key_bits = one_of(input, {128U, 192U, 256U});
   made.options.iterations = number(input, 1, 3);
   made.options.kdf = input.ConsumeBool() ? SaltedKdf::pbkdf2 : SaltedKdf::evp;
   made.options.digest = static_cast<Digest>(number(input, 0, digest_names.size() - 1));

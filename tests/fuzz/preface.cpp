@@ -10,8 +10,7 @@ namespace {
 
 // A preface that paraes could have written, but for its salt, which is that of the input.
 Preface any_preface(Input& input) {
-  constexpr unsigned sizes[] = {128, 256};
-  const unsigned key_bits = one_of(input, sizes);
+  const unsigned key_bits = one_of(input, {128U, 256U});
   Preface preface = Preface::for_key(key_bits / 8);
   switch (number(input, 0, 2)) {
     case 0:

@@ -26,11 +26,9 @@ struct Case {
 };
 
 void fill(Input& input, Case& made, const Execution& execution) {
-  constexpr BlockMode modes[] = {BlockMode::ecb, BlockMode::cbc, BlockMode::ctr, BlockMode::xts};
-  constexpr std::size_t units[] = {16, 17, 512, 4096, 66000};
   RawOptions& options = made.options;
   made.direction = input.ConsumeBool() ? Direction::encrypt : Direction::decrypt;
-  options.mode = one_of(input, modes);
+  options.mode = one_of(input, {BlockMode::ecb, BlockMode::cbc, BlockMode::ctr, BlockMode::xts});
   const bool xts = options.mode == BlockMode::xts;
   made.key = take(input, 8 * (xts ? (input.ConsumeBool() ? 4 : 8) : number(input, 2, 4)));
   made.key[0] = static_cast<std::uint8_t>(~made.key[made.key.size() / 2]);  // halves differ
@@ -38,7 +36,7 @@ void fill(Input& input, Case& made, const Execution& execution) {
   options.key = made.key;
   options.iv = made.iv;
   options.padding = input.ConsumeBool();
-  options.unit_bytes = one_of(input, units);
+  options.unit_bytes = one_of<std::size_t>(input, {16, 17, 512, 4096, 66000});
   options.execution = execution;
 }
 
@@ -115,13 +113,8 @@ Buffer copied(Input& input, StreamTransform& stream, const Buffer& in) {
   AnySource source(input, in);
   AnySink sink(input);
   std::uint64_t done = 0;
-  const CopyResult result = copy_stream(
-      source.source(), stream, sink.sink(),
-      [&](std::uint64_t bytes) {
-        require(bytes >= done);
-        done = bytes;
-      },
-      input.ConsumeBool());
+  const CopyResult result = copy_stream(source.source(), stream, sink.sink(),
+                                        rising(done, in.size()), input.ConsumeBool());
   require(done == in.size() && result.bytes_in == in.size());
   require(result.bytes_out == sink.data().size());
   return sink.data();

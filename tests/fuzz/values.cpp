@@ -133,10 +133,9 @@ bool is_key_size(std::size_t bytes, KeyUse use) {
 
 // The bytes of a key file, and what DESIGN.md says of them: the size decides.
 void check_key(Input& input, const std::string& contents) {
-  constexpr KeyUse uses[] = {KeyUse::block, KeyUse::xts, KeyUse::segments};
-  constexpr KeyEncoding encodings[] = {KeyEncoding::by_size, KeyEncoding::raw, KeyEncoding::hex};
-  const KeyUse use = one_of(input, uses);
-  const KeyEncoding encoding = one_of(input, encodings);
+  const KeyUse use = one_of(input, {KeyUse::block, KeyUse::xts, KeyUse::segments});
+  const KeyEncoding encoding =
+      one_of(input, {KeyEncoding::by_size, KeyEncoding::raw, KeyEncoding::hex});
   const Bytes bytes(reinterpret_cast<const std::uint8_t*>(contents.data()), contents.size());
   try {
     const SecretBytes key = decode_key(SecretBytes(bytes), "the key", use, encoding);

@@ -34,8 +34,7 @@ struct Wrapped {
 };
 
 Wrapped make_wrapped(Input& input) {
-  constexpr unsigned sizes[] = {128, 256};
-  const unsigned key_bits = one_of(input, sizes);
+  const unsigned key_bits = one_of(input, {128U, 256U});
   Wrapped made;
   made.age_file = age_file(input);
   made.preface = Preface::for_recipients(key_bits, made.age_file.size());
