@@ -5,11 +5,10 @@ Run with the Python of tests/interop/environment and the variables of gpu_progra
 With PARAES_LONG=1, all modes and keys.
 """
 
-import importlib.machinery
-import importlib.util
 import pathlib
 import random
 import re
+import runpy
 import struct
 import subprocess
 import sys
@@ -38,16 +37,9 @@ few_rounds = {}
 program = gpu_programs.fixture(CASES)
 
 
-def command():
-    """bench/gpu_proof as a module."""
-    loader = importlib.machinery.SourceFileLoader("gpu_proof", str(ROOT / "bench" / "gpu_proof"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_proof", loader))
-    loader.exec_module(module)
-    return module
-
-
 def test_ctr_with_aes_128_is_proven(program, capsys):
-    command().prove(program, "CTR", 10, types.SimpleNamespace(tile=0, check=()))
+    prove = runpy.run_path(str(ROOT / "bench" / "gpu_proof"))["prove"]
+    prove(program, "CTR", 10, types.SimpleNamespace(tile=0, check=()))
     printed = capsys.readouterr().out
     assert len(re.findall("^  path ", printed, re.M)) == len(CTR.counters)
     expected = f"`ctr` of bitslice on {program.chip}, CTR with 10 rounds, all round keys, all counters"
