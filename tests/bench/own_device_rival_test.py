@@ -21,6 +21,7 @@ OPENCL = SOURCE / "tests/bench/opencl_rival.c"
 EXAMPLE = SOURCE / "docs/examples/own_device_rival.cu"
 ON_OPENCL = ["--device", "opencl:0", "--kernel", "reference"]
 QUICK = ["--samples", "2", "--min-time", "0", "--rivals", "none"]
+RATIO = r"reference +[0-9.]+ +[0-9.!]+ +[0-9.]+\n"  # behind the rate and spread of a row
 NVCC = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
 
 
@@ -106,42 +107,39 @@ class OnOpenCl(DeviceRival):
         self.assertEqual(self.rows(report), [])
         self.assertIn("its rival_device_ctr returned 77", done.stderr)
 
+    def encrypt(self, *flags, mode="ctr", status=0):
+        """Measures a rival with these flags of its compiler. Returns its row and what was said."""
+        done, report = self.report(*ON_OPENCL, "--rival", f"mine={self.opencl(*flags)}", "--mode",
+                                   mode, "--direction", "encrypt")
+        self.assertEqual(done.returncode, status, done.stderr)
+        (row,) = self.rows(report)
+        return row, done.stderr
+
+    def assert_wrong(self, *flags, mode="ctr", said=""):
+        with self.subTest(flags=flags, mode=mode):
+            row, found = self.encrypt(*flags, mode=mode, status=1)
+            self.assertIs(row["verified"], False)
+            self.assertIn(said, found)
+            return found
+
     def test_calls_that_refuse_later_are_wrong(self):
-        library = self.opencl("-DREFUSES=78", "-DAFTER=1")
-        done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ctr",
-                                   "--direction", "encrypt")
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual([row["verified"] for row in self.rows(report)], [False])
-        self.assertIn("rival_device_ctr of mine returned 78", done.stderr)
+        found = self.assert_wrong("-DREFUSES=78", "-DAFTER=1",
+                                  said="rival_device_ctr of mine returned 78")
         # A wrong row has no ratios.
-        self.assertNotRegex(done.stderr, r"reference +[0-9.]+ +[0-9.!]+ +[0-9.]+\n")
+        self.assertNotRegex(found, RATIO)
 
     def test_work_that_is_on_another_queue_is_found(self):
         # Every call computes the right bytes, but some calls too late.
-        library = self.opencl("-DLATE", "-pthread")
-        done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ctr",
-                                   "--direction", "encrypt")
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertEqual([row["verified"] for row in self.rows(report)], [False])
+        self.assert_wrong("-DLATE", "-pthread")
 
     def test_output_that_is_kept_from_an_earlier_call_is_found(self):
         for mode in ("ecb", "ctr", "gcm"):
-            with self.subTest(mode=mode):
-                library = self.opencl("-DKEEPS")
-                done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", mode,
-                                           "--direction", "encrypt")
-                self.assertEqual(done.returncode, 1)
-                self.assertEqual([row["verified"] for row in self.rows(report)], [False])
+            self.assert_wrong("-DKEEPS", mode=mode)
 
     def test_writing_elsewhere_is_found(self):
         for place in ("0", "69999", "BEHIND"):
-            with self.subTest(place=place):
-                library = self.opencl(f"-DSPOILS={place}")
-                done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode",
-                                           "ctr", "--direction", "encrypt")
-                self.assertEqual(done.returncode, 1)
-                self.assertEqual([row["verified"] for row in self.rows(report)], [False])
-                self.assertIn("mine writes to its input, or behind its output", done.stderr)
+            self.assert_wrong(f"-DSPOILS={place}",
+                              said="mine writes to its input, or behind its output")
 
     def test_work_in_place_begins_with_the_text(self):
         # Equal blocks would make tables faster: there is the pattern, or what a call made of it.
@@ -154,25 +152,15 @@ class OnOpenCl(DeviceRival):
     def test_wrong_bytes_are_found_wherever_they_are(self):
         # In the text, in its last byte, and in a tag.
         for mode, flip in (("ctr", 0), ("ctr", 69999), ("gcm", 20000), ("gcm", 70010)):
-            with self.subTest(mode=mode, flip=flip):
-                library = self.opencl(f"-DFLIP={flip}")
-                done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", mode,
-                                           "--direction", "encrypt")
-                self.assertEqual(done.returncode, 1)
-                self.assertEqual([row["verified"] for row in self.rows(report)], [False])
-                self.assertIn("WRONG", done.stderr)
+            self.assert_wrong(f"-DFLIP={flip}", mode=mode, said="WRONG")
 
     def test_key_stream_that_is_stored_is_verified(self):
-        library = self.opencl("-DGENERATES=1")
-        done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ctr",
-                                   "--direction", "encrypt")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        (row,) = self.rows(report)
+        row, found = self.encrypt("-DGENERATES=1")
         self.assertIs(row["verified"], True)
         self.assertEqual(row["traffic"], "generates only")
-        self.assertIn("(mine, generates only)", done.stderr)
+        self.assertIn("(mine, generates only)", found)
         # A rival that moves no text is not compared with rows that do.
-        self.assertNotRegex(done.stderr, r"reference +[0-9.]+ +[0-9.!]+ +[0-9.]+\n")
+        self.assertNotRegex(found, RATIO)
 
     def test_wrong_key_stream_is_found(self):
         library = self.opencl("-DGENERATES=1", "-DFLIP=69999")
@@ -181,14 +169,10 @@ class OnOpenCl(DeviceRival):
         self.assertTrue(all(row["verified"] is False for row in self.rows(report)))
 
     def test_what_stores_nothing_is_called_not_verified(self):
-        library = self.opencl("-DGENERATES=0")
-        done, report = self.report(*ON_OPENCL, "--rival", f"mine={library}", "--mode", "ctr",
-                                   "--direction", "encrypt")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        (row,) = self.rows(report)
+        row, found = self.encrypt("-DGENERATES=0")
         self.assertIsNone(row["verified"])
         self.assertIn("stores nothing", row["verified_reason"])
-        self.assertIn("not verified: mine", done.stderr)
+        self.assertIn("not verified: mine", found)
 
     def test_several_rivals_stand_beside_each_other(self):
         one, two = self.opencl(), self.opencl("-DFLIP=3", name="other.so")
@@ -199,44 +183,47 @@ class OnOpenCl(DeviceRival):
         self.assertEqual([row["verified"] for row in self.rows(report, "other")], [False])
 
 
+# A rival with the functions that it needs, and one of a mode more.
+START = '#include "rival_device.h"\n'
+OPENED = START + """
+int rival_device_open(const struct rival_device *d, const uint8_t *k, size_t n, void **s) {
+  return 0;
+}
+"""
+CLOSED = OPENED + "void rival_device_close(void *s) {}\n"
+CTR = CLOSED + """
+int rival_device_ctr(void *s, const uint8_t c[16], const void *i, void *o, size_t n) { return 0; }
+"""
+ECB = CTR + """
+int rival_device_ecb(void *s, const void *i, void *o, size_t n, int d) { return 0; }
+"""
+
+
 class Libraries(DeviceRival):
+    def build_text(self, text):
+        return self.build(self.write("mine.c", text), "-x", "c", "-w")
+
     def test_libraries_that_lack_something_are_refused(self):
-        start = '#include "rival_device.h"\n'
-        opened = start + ("int rival_device_open(const struct rival_device *d, const uint8_t *k,"
-                          " size_t n, void **s) { return 0; }\n")
-        closed = opened + "void rival_device_close(void *s) {}\n"
-        ctr = closed + ("int rival_device_ctr(void *s, const uint8_t c[16], const void *i, void *o,"
-                        " size_t n) { return 0; }\n")
-        ecb = ctr + ("int rival_device_ecb(void *s, const void *i, void *o, size_t n, int d)"
-                     " { return 0; }\n")
         says = 'const char *rival_device_traffic(void) {{ return {}; }}\n'
         for text, said in (
-            (start, "it defines neither rival_ecb (CPU) nor rival_device_open (GPUs)"),
-            (opened, "for GPUs it needs"),
-            (closed, "for GPUs it needs"),
-            (ctr + says.format('"reads"'), "rival_device_traffic returns neither"),
-            (ctr + says.format("0"), "rival_device_traffic returns neither"),
-            (ecb + says.format('"generates only"'), "only CTR can do without the text"),
+            (START, "it defines neither rival_ecb (CPU) nor rival_device_open (GPUs)"),
+            (OPENED, "for GPUs it needs"),
+            (CLOSED, "for GPUs it needs"),
+            (CTR + says.format('"reads"'), "rival_device_traffic returns neither"),
+            (CTR + says.format("0"), "rival_device_traffic returns neither"),
+            (ECB + says.format('"generates only"'), "only CTR can do without the text"),
         ):
             with self.subTest(said=said):
-                library = self.build(self.write("mine.c", text), "-x", "c", "-w")
-                done = self.bench("--device", "cuda:0", "--rival", f"mine={library}")
+                done = self.bench("--device", "cuda:0", "--rival", f"mine={self.build_text(text)}")
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(said, done.stderr)
-        library = self.build(self.write("mine.c", ctr), "-x", "c", "-w")
-        done = self.bench("--rival", f"mine={library}")
+        done = self.bench("--rival", f"mine={self.build_text(CTR)}")
         self.assertEqual(done.returncode, 2)
         self.assertIn("mine is for GPUs: add one to --device", done.stderr)
 
     def test_a_device_that_is_absent_skips_its_rows(self):
-        text = ('#include "rival_device.h"\n'
-                "int rival_device_open(const struct rival_device *d, const uint8_t *k, size_t n,"
-                " void **s) { return 0; }\nvoid rival_device_close(void *s) {}\n"
-                "int rival_device_ctr(void *s, const uint8_t c[16], const void *i, void *o,"
-                " size_t n) { return 0; }\n")
-        library = self.build(self.write("mine.c", text), "-x", "c", "-w")
-        done, report = self.report("--device", "cpu,opencl:999", "--rival", f"mine={library}",
-                                   "--mode", "ctr")
+        done, report = self.report("--device", "cpu,opencl:999", "--rival",
+                                   f"mine={self.build_text(CTR)}", "--mode", "ctr")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(report["results"])
         self.assertIn("opencl:999", {row["device"] for row in report["skipped"]})
@@ -252,12 +239,12 @@ class OnCuda(DeviceRival):
         self.write("libnvrtc.so.says", "version 12 0\ntargets 75 80 90\n")
         self.variables = {"LD_LIBRARY_PATH": os.environ["PARAES_FAKE_DRIVERS"],
                           "PARAES_NVRTC": str(compiler)}
+        self.example = self.build(EXAMPLE, "-x", "c++", "-std=c++17", "-Wall",
+                                  f"-I{SOURCE / 'tests/bench/stand_in'}")
 
     def test_example_is_verified_in_the_context_and_on_the_stream_of_the_bench(self):
-        library = self.build(EXAMPLE, "-x", "c++", "-std=c++17", "-Wall",
-                             f"-I{SOURCE / 'tests/bench/stand_in'}")
         done, report = self.report("--device", "cuda:0", "--kernel", "ttable", "--mode", "ctr,gcm",
-                                   "--key-bits", "128,256", "--rival", f"mine={library}")
+                                   "--key-bits", "128,256", "--rival", f"mine={self.example}")
         self.assertEqual(done.returncode, 0, done.stderr)
         mine = self.rows(report)
         self.assertEqual({(row["mode"], row["key_bits"], row["verified"]) for row in mine},
@@ -265,11 +252,9 @@ class OnCuda(DeviceRival):
         self.assertIn("rival_device_open returned 1 for this device and 256-bit keys", done.stderr)
 
     def test_work_that_the_stream_does_not_know_of_is_found(self):
-        library = self.build(EXAMPLE, "-x", "c++", "-std=c++17", "-Wall",
-                             f"-I{SOURCE / 'tests/bench/stand_in'}")
         self.variables["PARAES_FAKE_CUDA"] = "others:20"  # work of the device, in milliseconds
         done, report = self.report("--device", "cuda:0", "--kernel", "ttable", "--mode", "ctr",
-                                   "--direction", "encrypt", "--rival", f"mine={library}",
+                                   "--direction", "encrypt", "--rival", f"mine={self.example}",
                                    size="4096")
         self.assertEqual([row["verified"] for row in self.rows(report)], [False], done.stderr)
         self.assertIn("mine does not use the stream that it was given", done.stderr)
