@@ -239,9 +239,8 @@ class WithStandIns(StandIns):
         output = self.check("variants", PATH=path)
         self.assertIn("a rival on the default stream: verified [False]", output)
         self.assertEqual(self.outcomes(), {"variants": True})
-        runs = json.loads(self.read("variants.json"))["runs"]
-        self.assertEqual([row["verified"] for run in runs for row in run["results"] if row["rival"]],
-                         [True])
+        rows = [row for run in self.runs("variants") for row in run["results"] if row["rival"]]
+        self.assertEqual([row["verified"] for row in rows], [True])
         self.check("variants", PATH=path, FAKE="blind", status=1)
         self.assertEqual(self.summary()["steps"]["variants"]["failures"],
                          ["a rival that works on another stream was not found"])
@@ -274,24 +273,19 @@ class WithStandIns(StandIns):
                          ["ncu profiled no kernel of bitslice, ctr"])
         self.assertEqual(output.count("Memory Throughput"), 3)
 
-    def test_arrays_of_python_are_checked_with_the_packed_wheel(self):
-        self.assertIn("there is no wheel", self.check("python"))
+    def test_scripts_of_python_run_with_the_packed_wheel(self):
+        for step in ("python", "weights"):
+            self.assertIn("there is no wheel", self.check(step))
         self.add_wheel()
-        self.assertIn("neither torch nor CuPy nor JAX", self.check("python"))
-        self.assertEqual(self.outcomes(), {"python": None})
-        self.check("python", FAKE="gpu")
-        self.assertEqual(self.outcomes(), {"python": True})
-        (self.packed / "arrays.py").write_text("raise SystemExit('wrong bytes')")
-        self.assertIn("wrong bytes", self.check("python", status=1))
-
-    def test_weights_are_checked_with_the_packed_wheel(self):
-        self.assertIn("there is no wheel", self.check("weights"))
-        self.add_wheel()
-        self.assertIn("torch and safetensors are not installed", self.check("weights"))
-        self.check("weights", FAKE="gpu")
-        self.assertEqual(self.outcomes(), {"weights": True})
-        (self.packed / "weights.py").write_text("raise SystemExit('a tensor is wrong')")
-        self.assertIn("a tensor is wrong", self.check("weights", status=1))
+        for step, script, absent, wrong in (
+                ("python", "arrays.py", "neither torch nor CuPy nor JAX", "wrong bytes"),
+                ("weights", "weights.py", "torch and safetensors are not installed", "a tensor is wrong")):
+            self.assertIn(absent, self.check(step))
+            self.assertIsNone(self.outcomes()[step])
+            self.check(step, FAKE="gpu")
+            self.assertTrue(self.outcomes()[step])
+            (self.packed / script).write_text(f"raise SystemExit({wrong!r})")
+            self.assertIn(wrong, self.check(step, status=1))
 
     def test_papers_by_themselves_are_measured_in_parts(self):
         output = self.check("papers", FAKE="lab unfinished")
