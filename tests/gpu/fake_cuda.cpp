@@ -38,11 +38,16 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+using paraes_u32 = std::uint32_t;
+using paraes_u64 = std::uint64_t;
+#include "src/gpu/device/job.h"
 
 // This file defines functions that the drivers' headers declare, but includes none of these.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
@@ -172,8 +177,8 @@ State& state() {
 std::recursive_mutex mutex;
 thread_local int current = is_hip ? 0 : -1;
 thread_local double host_time = 0;  // of the virtual clock, on this thread
-thread_local const void* asked =
-    nullptr;  // the event of this thread's last query, if nothing followed
+// The event of this thread's last query, if nothing followed.
+thread_local const void* asked = nullptr;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
@@ -198,6 +203,8 @@ int device_count() { return directive("devices", 2); }
 // Enough for all streams of usual size where their time is of interest.
 std::size_t device_bytes() { return std::size_t{directive("rate", 0) != 0 ? 512U : 64U} << 20; }
 
+Device& device_at(int number) { return state().devices[static_cast<std::size_t>(number)]; }
+
 // The code that a call must return at once, or 0 if it may proceed.
 int enter(const char* name) {
   const char* const text = std::getenv("PARAES_FAKE_CUDA");
@@ -220,7 +227,7 @@ int enter(const char* name) {
 int enter_device(const char* name) {
   if (const int code = enter(name); code != 0) return code;
   if (current < 0 || current >= device_count()) return invalid_context;
-  Device& device = state().devices[static_cast<std::size_t>(current)];
+  Device& device = device_at(current);
   if (!is_hip && device.retained == 0) return invalid_context;
   if (device.lost != 0) {
     ++state().counts["calls on a lost device"];
@@ -229,7 +236,7 @@ int enter_device(const char* name) {
   return 0;
 }
 
-Device& current_device() { return state().devices[static_cast<std::size_t>(current)]; }
+Device& current_device() { return device_at(current); }
 
 std::uintptr_t key_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
@@ -261,8 +268,7 @@ Object* find(const void* pointer, Kind kind) {
   return &found->second;
 }
 
-// The default stream, which nobody creates, and those of the current device.
-// The default stream, and that of each thread (cudaStreamPerThread).
+// The default stream, and that of each thread (cudaStreamPerThread), which nobody creates.
 bool is_default_stream(const void* pointer) { return pointer == nullptr || key_of(pointer) == 2; }
 
 bool is_stream(const void* pointer) {
@@ -440,70 +446,60 @@ void check_host(const void* pointer, std::size_t bytes) {
 
 // Fills the memory that a kernel was given.
 void fill(void* pointer) {
+  const auto found = state().objects.find(key_of(pointer));
+  if (found == state().objects.end()) return;
   const bool authentic = directive("authentic", 0) != 0;
-  for (const auto& [key, object] : state().objects) {
-    if (key != key_of(pointer)) continue;
-    std::memset(pointer, authentic ? 0 : 0x5c, object.bytes);
-    auto* const bytes = static_cast<unsigned char*>(pointer);
-    for (std::size_t i = 0; authentic && i < object.bytes; i += 4) bytes[i] = 1;
-  }
+  std::memset(pointer, authentic ? 0 : 0x5c, found->second.bytes);
+  auto* const bytes = static_cast<unsigned char*>(pointer);
+  for (std::size_t i = 0; authentic && i < found->second.bytes; i += 4) bytes[i] = 1;
+}
+
+// ---- The parameters of entries (src/gpu/device/entry.h)
+
+template <class T>
+T parameter(void** parameters, unsigned number) {
+  T value{};
+  std::memcpy(&value, parameters[number], sizeof value);
+  return value;
+}
+
+std::span<const paraes_message> messages_of(void** parameters) {
+  const auto* const messages = parameter<const paraes_message*>(parameters, 2);
+  const std::size_t count = parameter<std::uint32_t>(parameters, 3);
+  if (!reaches(messages, count * sizeof *messages)) return {};
+  return {messages, count};
 }
 
 // The bytes of the messages of an entry that works on tiles; 0 for others.
 std::size_t text_bytes(void** parameters) {
-  constexpr std::size_t message_bytes = 64, place_of_bytes = 16;
-  const unsigned char* messages = nullptr;
-  std::uint32_t count = 0;
-  std::uint64_t tiles = 0;
-  std::memcpy(&messages, parameters[2], sizeof messages);
-  std::memcpy(&count, parameters[3], sizeof count);
-  std::memcpy(&tiles, parameters[4], sizeof tiles);
-  if (tiles == 0 || !reaches(messages, message_bytes * count)) return 0;
+  if (parameter<std::uint64_t>(parameters, 4) == 0) return 0;
   std::size_t sum = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    std::uint64_t bytes = 0;
-    std::memcpy(&bytes, messages + message_bytes * i + place_of_bytes, sizeof bytes);
-    sum += bytes;
-  }
+  for (const paraes_message& message : messages_of(parameters)) sum += message.bytes;
   return sum;
 }
 
 // Runs an entry for echo:1.
 void echo(const std::string& name, void** parameters) {
-  constexpr std::size_t message_bytes = 64, place_of_out = 8, place_of_bytes = 16;
-  constexpr std::size_t place_of_tag = 56;
+  constexpr const char* copying[] = {"ecb_",    "cbc_",        "ctr",
+                                     "gcm_ctr", "xts_encrypt", "xts_decrypt"};
   const bool hashes = name == "ghash" || name == "ghash_tensor";
-  const bool copies = name.starts_with("ecb_") || name.starts_with("cbc_") ||
-                      name.starts_with("ctr") || name.starts_with("gcm_ctr") ||
-                      name.starts_with("xts_encrypt") || name.starts_with("xts_decrypt");
-  if (!hashes && !copies) return;
-  const unsigned char* in = nullptr;
-  unsigned char* out = nullptr;
-  const unsigned char* messages = nullptr;
-  std::uint32_t count = 0;
-  std::memcpy(&in, parameters[0], sizeof in);
-  std::memcpy(&out, parameters[1], sizeof out);
-  std::memcpy(&messages, parameters[2], sizeof messages);
-  std::memcpy(&count, parameters[3], sizeof count);
-  const auto number = [&](std::uint32_t i, std::size_t place) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, messages + message_bytes * i + place, sizeof value);
-    return value;
-  };
-  for (std::uint32_t i = 0; i < count; ++i) {
+  if (!hashes && std::none_of(std::begin(copying), std::end(copying),
+                              [&](const char* start) { return name.starts_with(start); })) {
+    return;
+  }
+  const auto* const in = parameter<const unsigned char*>(parameters, 0);
+  auto* const out = parameter<unsigned char*>(parameters, 1);
+  for (const paraes_message& message : messages_of(parameters)) {
     if (hashes) {
-      unsigned char* const tag = out + number(i, place_of_tag);
-      if (!reaches(tag, 16)) std::abort();
-      std::memset(tag, 0x77, 16);
-      continue;
+      if (!reaches(out + message.tag, 16)) std::abort();
+      std::memset(out + message.tag, 0x77, 16);
+    } else if (message.bytes != 0) {
+      const unsigned char* const from = in + message.in;
+      unsigned char* const to = out + message.out;
+      if (!reaches(from, message.bytes) || !reaches(to, message.bytes)) std::abort();
+      std::transform(from, from + message.bytes, to,
+                     [](unsigned char c) { return static_cast<unsigned char>(c ^ 0x5c); });
     }
-    const unsigned char* const from = in + number(i, 0);
-    unsigned char* const to = out + number(i, place_of_out);
-    const std::size_t bytes = number(i, place_of_bytes);
-    if (bytes == 0) continue;
-    if (!reaches(from, bytes) || !reaches(to, bytes)) std::abort();
-    std::transform(from, from + bytes, to,
-                   [](unsigned char c) { return static_cast<unsigned char>(c ^ 0x5c); });
   }
 }
 
@@ -513,7 +509,7 @@ void free_all_of(int device) {
     if (gone && !object.second.registered) std::free(reinterpret_cast<void*>(object.first));
     return gone;
   });
-  state().devices[static_cast<std::size_t>(device)] = Device{};
+  device_at(device) = Device{};
 }
 
 [[maybe_unused]] long objects_of(int device) {
@@ -629,7 +625,7 @@ extern "C" int paraes_fake_is_bare() {
 extern "C" void paraes_fake_clock(int device, double* all, double* busiest) {
   const Lock lock(mutex);
   *all = *busiest = 0;
-  for (const Engine& engine : state().devices[static_cast<std::size_t>(device)].engines) {
+  for (const Engine& engine : device_at(device).engines) {
     *all = std::max(*all, engine.end());
     *busiest = std::max(*busiest, engine.total());
   }
@@ -693,16 +689,6 @@ PARAES_FAKE(cuDeviceGetAttribute, hipDeviceGetAttribute, int* value, int number,
   return 0;
 }
 
-#ifndef PARAES_FAKE_BARE
-PARAES_FAKE(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId, char* text, int bytes, int device) {
-  const Lock lock(mutex);
-  // As the drivers write it: CUDA in capital letters, HIP in small ones.
-  std::snprintf(text, static_cast<std::size_t>(bytes), is_hip ? "0000:%02x:00.0" : "0000:%02X:00.0",
-                0x4a + device);
-  return enter(__func__);
-}
-#endif
-
 #ifdef PARAES_FAKE_HIP
 extern "C" int hipGetDevice(int* device) {
   const Lock lock(mutex);
@@ -733,29 +719,12 @@ extern "C" int PARAES_GET_PROPERTIES(char* properties, int device) {
   return 0;
 }
 
-#ifndef PARAES_FAKE_BARE
-extern "C" const char* hipGetErrorName(int code) {
-  const Text* const text = text_of(code);
-  return text != nullptr ? text->hip : "hipErrorUnknown";
-}
-
-extern "C" const char* hipGetErrorString(int code) {
-  const Text* const text = text_of(code);
-  return text != nullptr ? text->text : "unknown error";
-}
-
-extern "C" int hipGetLastError() {
-  const Lock lock(mutex);
-  return enter(__func__);
-}
-#endif
-
 #else
 
 extern "C" int cuDevicePrimaryCtxRetain(void** context, int device) {
   PARAES_ENTER();
   if (device < 0 || device >= device_count()) return invalid_device;
-  Device& fake = state().devices[static_cast<std::size_t>(device)];
+  Device& fake = device_at(device);
   ++fake.retained;
   *context = &fake;
   return 0;
@@ -763,7 +732,7 @@ extern "C" int cuDevicePrimaryCtxRetain(void** context, int device) {
 
 extern "C" int cuDevicePrimaryCtxRelease_v2(int device) {
   PARAES_ENTER();
-  Device& fake = state().devices[static_cast<std::size_t>(device)];
+  Device& fake = device_at(device);
   if (fake.retained == 0) return invalid_context;
   if (--fake.retained == 0) {
     if (fake.lost == 0) state().left += objects_of(device);
@@ -774,21 +743,9 @@ extern "C" int cuDevicePrimaryCtxRelease_v2(int device) {
 
 extern "C" int cuCtxGetCurrent(void** context) {
   PARAES_ENTER();
-  *context = current < 0 ? nullptr : &state().devices[static_cast<std::size_t>(current)];
+  *context = current < 0 ? nullptr : &device_at(current);
   return 0;
 }
-
-#ifndef PARAES_FAKE_BARE
-// A stream's context; for the default stream, the current one.
-extern "C" int cuStreamGetCtx(void* stream, void** context) {
-  PARAES_ENTER_DEVICE();
-  const auto found = state().objects.find(key_of(stream));
-  if (!is_default_stream(stream) && found == state().objects.end()) return invalid_handle;
-  const int device = is_default_stream(stream) ? current : found->second.device;
-  *context = &state().devices[static_cast<std::size_t>(device)];
-  return 0;
-}
-#endif
 
 extern "C" int cuCtxSetCurrent(void* context) {
   PARAES_ENTER();
@@ -798,28 +755,6 @@ extern "C" int cuCtxSetCurrent(void* context) {
   return 0;
 }
 
-#ifndef PARAES_FAKE_BARE
-extern "C" int cuGetErrorName(int code, const char** name) {
-  const Text* const text = text_of(code);
-  *name = text != nullptr ? text->cuda : nullptr;
-  return text != nullptr ? 0 : invalid_value;
-}
-
-extern "C" int cuGetErrorString(int code, const char** string) {
-  const Text* const text = text_of(code);
-  *string = text != nullptr ? text->text : nullptr;
-  return text != nullptr ? 0 : invalid_value;
-}
-
-extern "C" int cuFuncSetAttribute(Kernel* kernel, int number, int value) {
-  PARAES_ENTER_DEVICE();
-  if (number != 8 || value < 0 || value > static_cast<int>(most_shared_bytes)) {
-    return invalid_value;
-  }
-  current_device().shared[kernel->name] = static_cast<unsigned>(value);
-  return 0;
-}
-#endif
 #endif
 
 PARAES_FAKE(cuMemGetInfo_v2, hipMemGetInfo, std::size_t* free, std::size_t* total) {
@@ -876,59 +811,6 @@ PARAES_FAKE(cuMemHostUnregister, hipHostUnregister, void* pointer) {
   state().objects.erase(key_of(pointer));
   return 0;
 }
-
-#ifndef PARAES_FAKE_BARE
-PARAES_FAKE(cuPointerGetAttributes, hipDrvPointerGetAttributes, unsigned count, const int* names,
-            void** values, const void* pointer) {
-  PARAES_ENTER_DEVICE();
-  const auto [memory, offset_in_memory] = holder(pointer, 1, Kind::memory);
-  const auto [host, offset_in_host] = holder(pointer, 1, Kind::host);
-  const Object* const object = memory != nullptr ? memory : host;
-  if (object == nullptr) {
-    // CUDA sets all to zero, and HIP leaves them as they are.
-    for (unsigned i = 0; !is_hip && i < count; ++i) std::memset(values[i], 0, sizeof(int));
-    return 0;
-  }
-  const auto set = [&](unsigned i, auto value) { std::memcpy(values[i], &value, sizeof value); };
-  const bool is_hip_5 = is_hip && directive("version", 60342131) < 60000000;
-  for (unsigned i = 0; i < count; ++i) {
-    switch (names[i]) {
-      case 1:
-        if (is_hip) return invalid_value;
-        set(i, &state().devices[static_cast<std::size_t>(object->device)]);
-        break;
-      case 2:
-        set(i, (host != nullptr ? 1 : 2) - (is_hip_5 ? 1 : 0));
-        break;
-      case 8:
-        set(i, directive("managed", 0) != 0);
-        break;
-      case 9:
-        set(i, object->device);
-        break;
-      case 11:
-        set(i, key_of(pointer) - (host != nullptr ? offset_in_host : offset_in_memory));
-        break;
-      case 12:  // of 32 bits in HIP
-        if (is_hip) set(i, static_cast<unsigned>(object->bytes));
-        if (!is_hip) set(i, object->bytes);
-        break;
-      default:
-        return invalid_value;
-    }
-  }
-  return 0;
-}
-
-PARAES_FAKE(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer, void** pointer, void* host,
-            unsigned flags) {
-  PARAES_ENTER_DEVICE();
-  const Object* const object = find(host, Kind::host);
-  if (object == nullptr || !object->mapped || flags != 0) return invalid_value;
-  *pointer = host;
-  return 0;
-}
-#endif
 
 PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from, std::size_t bytes,
             void* stream) {
@@ -991,14 +873,6 @@ PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
   return 0;
 }
 
-#ifndef PARAES_FAKE_BARE
-PARAES_FAKE(cuCtxSynchronize, hipDeviceSynchronize) {
-  PARAES_ENTER_DEVICE();
-  std::this_thread::sleep_for(std::chrono::milliseconds(directive("others", 0)));
-  return 0;
-}
-#endif
-
 PARAES_FAKE(cuStreamWaitEvent, hipStreamWaitEvent, void* stream, void* event, unsigned flags) {
   PARAES_ENTER_STREAM();
   const Object* const object = find(event, Kind::event);
@@ -1009,14 +883,6 @@ PARAES_FAKE(cuStreamWaitEvent, hipStreamWaitEvent, void* stream, void* event, un
   }
   return 0;
 }
-
-#ifndef PARAES_FAKE_BARE
-PARAES_FAKE(cuStreamIsCapturing, hipStreamIsCapturing, void* stream, int* status) {
-  PARAES_ENTER_STREAM();
-  *status = directive("captured", 0);
-  return 0;
-}
-#endif
 
 PARAES_FAKE(cuEventCreate, hipEventCreateWithFlags, void** event, unsigned flags) {
   PARAES_ENTER_DEVICE();
@@ -1137,9 +1003,8 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
       echo(kernel->name, parameters);
       return 0;
     }
-    for (const int parameter : {1, 6}) {  // out, scratch
-      void* memory = nullptr;
-      std::memcpy(&memory, parameters[parameter], sizeof memory);
+    for (const unsigned number : {1U, 6U}) {  // out, scratch
+      void* const memory = parameter<void*>(parameters, number);
       if (memory == nullptr) continue;  // the output of empty texts
       if (!reaches(memory, 1)) return invalid_value;
       fill(memory);
@@ -1147,10 +1012,8 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
   }
   if (kernel != &kernels[0]) return 0;
   // paraes_xor(data, bytes, pattern by value)
-  unsigned char* data = nullptr;
-  std::uint64_t bytes = 0;
-  std::memcpy(&data, parameters[0], sizeof data);
-  std::memcpy(&bytes, parameters[1], sizeof bytes);
+  auto* const data = parameter<unsigned char*>(parameters, 0);
+  const auto bytes = parameter<std::uint64_t>(parameters, 1);
   const auto* const pattern = static_cast<const unsigned char*>(parameters[2]);
   if (!reaches(data, bytes)) {
     current_device().lost = illegal_address;
@@ -1159,3 +1022,126 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
   for (std::uint64_t i = 0; i < bytes; ++i) data[i] ^= pattern[i % pattern_bytes];
   return 0;
 }
+
+// ---- Optional functions
+
+#ifndef PARAES_FAKE_BARE
+PARAES_FAKE(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId, char* text, int bytes, int device) {
+  const Lock lock(mutex);
+  // As the drivers write it: CUDA in capital letters, HIP in small ones.
+  std::snprintf(text, static_cast<std::size_t>(bytes), is_hip ? "0000:%02x:00.0" : "0000:%02X:00.0",
+                0x4a + device);
+  return enter(__func__);
+}
+
+PARAES_FAKE(cuPointerGetAttributes, hipDrvPointerGetAttributes, unsigned count, const int* names,
+            void** values, const void* pointer) {
+  PARAES_ENTER_DEVICE();
+  const auto [memory, offset_in_memory] = holder(pointer, 1, Kind::memory);
+  const auto [host, offset_in_host] = holder(pointer, 1, Kind::host);
+  const Object* const object = memory != nullptr ? memory : host;
+  if (object == nullptr) {
+    // CUDA sets all to zero, and HIP leaves them as they are.
+    for (unsigned i = 0; !is_hip && i < count; ++i) std::memset(values[i], 0, sizeof(int));
+    return 0;
+  }
+  const auto set = [&](unsigned i, auto value) { std::memcpy(values[i], &value, sizeof value); };
+  const bool is_hip_5 = is_hip && directive("version", 60342131) < 60000000;
+  for (unsigned i = 0; i < count; ++i) {
+    switch (names[i]) {
+      case 1:
+        if (is_hip) return invalid_value;
+        set(i, &device_at(object->device));
+        break;
+      case 2:
+        set(i, (host != nullptr ? 1 : 2) - (is_hip_5 ? 1 : 0));
+        break;
+      case 8:
+        set(i, directive("managed", 0) != 0);
+        break;
+      case 9:
+        set(i, object->device);
+        break;
+      case 11:
+        set(i, key_of(pointer) - (host != nullptr ? offset_in_host : offset_in_memory));
+        break;
+      case 12:  // of 32 bits in HIP
+        if (is_hip) set(i, static_cast<unsigned>(object->bytes));
+        if (!is_hip) set(i, object->bytes);
+        break;
+      default:
+        return invalid_value;
+    }
+  }
+  return 0;
+}
+
+PARAES_FAKE(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer, void** pointer, void* host,
+            unsigned flags) {
+  PARAES_ENTER_DEVICE();
+  const Object* const object = find(host, Kind::host);
+  if (object == nullptr || !object->mapped || flags != 0) return invalid_value;
+  *pointer = host;
+  return 0;
+}
+
+PARAES_FAKE(cuCtxSynchronize, hipDeviceSynchronize) {
+  PARAES_ENTER_DEVICE();
+  std::this_thread::sleep_for(std::chrono::milliseconds(directive("others", 0)));
+  return 0;
+}
+
+PARAES_FAKE(cuStreamIsCapturing, hipStreamIsCapturing, void* stream, int* status) {
+  PARAES_ENTER_STREAM();
+  *status = directive("captured", 0);
+  return 0;
+}
+
+#ifdef PARAES_FAKE_HIP
+extern "C" const char* hipGetErrorName(int code) {
+  const Text* const text = text_of(code);
+  return text != nullptr ? text->hip : "hipErrorUnknown";
+}
+
+extern "C" const char* hipGetErrorString(int code) {
+  const Text* const text = text_of(code);
+  return text != nullptr ? text->text : "unknown error";
+}
+
+extern "C" int hipGetLastError() {
+  const Lock lock(mutex);
+  return enter(__func__);
+}
+#else
+// A stream's context; for the default stream, the current one.
+extern "C" int cuStreamGetCtx(void* stream, void** context) {
+  PARAES_ENTER_DEVICE();
+  const auto found = state().objects.find(key_of(stream));
+  if (!is_default_stream(stream) && found == state().objects.end()) return invalid_handle;
+  const int device = is_default_stream(stream) ? current : found->second.device;
+  *context = &device_at(device);
+  return 0;
+}
+
+extern "C" int cuGetErrorName(int code, const char** name) {
+  const Text* const text = text_of(code);
+  *name = text != nullptr ? text->cuda : nullptr;
+  return text != nullptr ? 0 : invalid_value;
+}
+
+extern "C" int cuGetErrorString(int code, const char** string) {
+  const Text* const text = text_of(code);
+  *string = text != nullptr ? text->text : nullptr;
+  return text != nullptr ? 0 : invalid_value;
+}
+
+extern "C" int cuFuncSetAttribute(Kernel* kernel, int number, int value) {
+  PARAES_ENTER_DEVICE();
+  if (number != 8 || value < 0 || value > static_cast<int>(most_shared_bytes)) {
+    return invalid_value;
+  }
+  current_device().shared[kernel->name] = static_cast<unsigned>(value);
+  return 0;
+}
+#endif
+#endif
