@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -72,13 +73,45 @@ Buffer echo_of(Buffer text) {
   return text;
 }
 
+// Processes a text.
+using Work = std::function<void(const std::uint8_t* in, std::uint8_t* out, std::size_t bytes)>;
+
+void seal(const detail::GcmCipher& cipher, const std::uint8_t* in, std::uint8_t* out,
+          std::size_t bytes) {
+  const Buffer nonce(12, 4);
+  Buffer tag(16);
+  cipher.seal({nonce.data(), 12, nullptr, 0, in, out, bytes, tag.data(), nullptr, 0});
+}
+
+// In each mode. The last is GCM.
+std::vector<Work> works(const detail::BlockCipher& block, const detail::XtsCipher& xts,
+                        const detail::GcmCipher& gcm) {
+  static const Buffer unit(16, 4);
+  return {[&](auto in, auto out, auto bytes) { block.ecb(Direction::encrypt, in, out, bytes); },
+          [&](auto in, auto out, auto bytes) { block.ctr(unit.data(), 0, in, out, bytes); },
+          [&](auto in, auto out, auto bytes) {
+            Buffer iv(16, 9);
+            block.cbc_decrypt(iv.data(), in, out, bytes);
+          },
+          [&](auto in, auto out, auto bytes) {
+            xts.xts(Direction::decrypt, unit.data(), 32, in, out, bytes);
+          },
+          [&](auto in, auto out, auto bytes) {
+            xts.xts(Direction::encrypt, unit.data(), 32, in, out, bytes);
+          },
+          [&](auto in, auto out, auto bytes) {
+            xts.xts(Direction::encrypt, unit.data(), 0, in, out, bytes);
+          },
+          [&](auto in, auto out, auto bytes) { seal(gcm, in, out, bytes); }};
+}
+
 class DirectCopies : public WithEachDriver {
  protected:
   void SetUp() override {
     WithEachDriver::SetUp();
     if (IsSkipped()) return;
     programs_ = std::make_unique<Programs>(vendor_);
-    Fake::tell("kernels:1,echo:1");
+    tell();
     pool_ = support::make_pool(vendor_.id, "reference");
     device_ = open(0);
   }
@@ -99,9 +132,26 @@ class DirectCopies : public WithEachDriver {
         pool_, std::make_shared<GcmKey>(find_kernel("auto"), key.data(), 32U), Executor(1), use);
   }
 
+  static void tell(const std::string& more = "") { Fake::tell("kernels:1,echo:1" + more); }
+  // Lets the call fail at this use; 0: at every one.
+  static void fail(const std::string& call, int use = 0, int code = 1) {
+    tell(",fail:" + call + ":" + std::to_string(use) + ":" + std::to_string(code));
+  }
+
+  // Calls work() while this memory of the test is page-locked.
+  template <class Action>
+  void while_locked(MutableBytes memory, const Action& work) {
+    const auto lock = fake_.function<int(void*, std::size_t, unsigned)>(
+        name("cuMemHostRegister_v2", "hipHostRegister"));
+    const auto unlock =
+        fake_.function<int(void*)>(name("cuMemHostUnregister", "hipHostUnregister"));
+    device_->while_current([&] { EXPECT_EQ(lock(memory.data(), memory.size(), 0), 0); });
+    work();
+    device_->while_current([&] { EXPECT_EQ(unlock(memory.data()), 0); });
+  }
+
   // Calls work(in, out, bytes) and checks that each side was copied directly or not, whole and
   // nothing else, and that nothing is still to be copied.
-  template <class Work>
   void expect_copies(Text& in, Text& out, bool in_directly, bool out_directly, const Work& work) {
     const Buffer plain = in.copy();
     const long up = fake_.uploaded(in.data());
@@ -136,7 +186,6 @@ TEST_P(DirectCopies, AreMadeOnEachSideThatIsPageLocked) {
         pool_, std::make_unique<XtsKey>(find_kernel("auto"), key.data(), 32U), Executor(1), {});
   }();
   const auto gcm_cipher = gcm();
-  const Buffer unit(16, 4);
   for (const bool in_locked : {true, false}) {
     for (const bool out_locked : {true, false}) {
       for (const bool in_place : {true, false}) {
@@ -146,30 +195,10 @@ TEST_P(DirectCopies, AreMadeOnEachSideThatIsPageLocked) {
         Text in(in_locked ? device_ : nullptr, text_bytes);
         Text other(out_locked ? device_ : nullptr, text_bytes);
         Text& out = in_place ? in : other;
-        const auto expect = [&](const auto& work) {
+        for (const Work& work : works(*cipher, *xts, *gcm_cipher)) {
           in.fill(support::pattern(text_bytes));
           expect_copies(in, out, in_locked, out_locked, work);
-        };
-        expect([&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-          cipher->ecb(Direction::encrypt, from, to, bytes);
-        });
-        expect([&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-          cipher->ctr(unit.data(), 0, from, to, bytes);
-        });
-        expect([&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-          Buffer iv(16, 9);
-          cipher->cbc_decrypt(iv.data(), from, to, bytes);
-        });
-        expect([&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-          xts->xts(Direction::decrypt, unit.data(), 32, from, to, bytes);
-        });
-        expect([&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-          xts->xts(Direction::encrypt, unit.data(), 0, from, to, bytes);
-        });
-        expect([&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-          Buffer tag(16);
-          gcm_cipher->seal({unit.data(), 12, nullptr, 0, from, to, bytes, tag.data(), nullptr, 0});
-        });
+        }
       }
     }
   }
@@ -184,10 +213,9 @@ TEST_P(DirectCopies, OfTextsOfAnySizeLeaveTheBytesAroundThemAlone) {
     Text out(device_, bytes);
     in.fill(support::pattern(bytes));
     SCOPED_TRACE(bytes);
-    expect_copies(in, out, true, true,
-                  [&](const std::uint8_t* from, std::uint8_t* to, std::size_t n) {
-                    cipher->ctr(counter.data(), 32, from, to, n);
-                  });
+    expect_copies(in, out, true, true, [&](auto from, auto to, auto n) {
+      cipher->ctr(counter.data(), 32, from, to, n);
+    });
   }
   Text in(device_, 5000);
   Text out(device_, 5000);
@@ -200,20 +228,17 @@ TEST_P(DirectCopies, OfTextsOfAnySizeLeaveTheBytesAroundThemAlone) {
 // ---- Memory that must be staged
 
 TEST_P(DirectCopies, AreNotMadeWithMemoryThatIsPageLockedInPart) {
-  const char* const add = name("cuMemHostRegister_v2", "hipHostRegister");
-  const char* const remove = name("cuMemHostUnregister", "hipHostUnregister");
-  const auto lock = fake_.function<int(void*, std::size_t, unsigned)>(add);
-  const auto unlock = fake_.function<int(void*)>(remove);
   const auto cipher = block_cipher();
   const Buffer plain = support::pattern(text_bytes);
   const auto copied = [&](std::size_t begin, std::size_t bytes) {
     Buffer in = plain;
     Buffer out(text_bytes);
-    device_->while_current([&] { EXPECT_EQ(lock(in.data() + begin, bytes, 0), 0); });
-    cipher->ecb(Direction::encrypt, in.data(), out.data(), text_bytes);
-    EXPECT_EQ(support::difference(out, echo_of(plain)), "");
-    const long uploaded = fake_.uploaded(in.data() + begin);
-    device_->while_current([&] { EXPECT_EQ(unlock(in.data() + begin), 0); });
+    long uploaded = 0;
+    while_locked(MutableBytes(in).subspan(begin, bytes), [&] {
+      cipher->ecb(Direction::encrypt, in.data(), out.data(), text_bytes);
+      EXPECT_EQ(support::difference(out, echo_of(plain)), "");
+      uploaded = fake_.uploaded(in.data() + begin);
+    });
     return uploaded;
   };
   EXPECT_EQ(copied(0, text_bytes), static_cast<long>(text_bytes));
@@ -224,7 +249,7 @@ TEST_P(DirectCopies, AreNotMadeWithMemoryThatIsPageLockedInPart) {
 
 TEST_P(DirectCopies, AreNotMadeWithMemoryOfAnotherDeviceOrThatMigratesOrIsUnknown) {
   const auto cipher = block_cipher();
-  const auto work = [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
+  const Work work = [&](auto from, auto to, auto bytes) {
     cipher->ecb(Direction::encrypt, from, to, bytes);
   };
   const auto platform = vendor_.open();
@@ -238,13 +263,13 @@ TEST_P(DirectCopies, AreNotMadeWithMemoryOfAnotherDeviceOrThatMigratesOrIsUnknow
   Text in(device_, text_bytes);
   Text out(device_, text_bytes);
   in.fill(support::pattern(text_bytes));
-  Fake::tell("kernels:1,echo:1,managed:1");
+  tell(",managed:1");
   expect_copies(in, out, false, false, work);
   // A query that fails is not an error.
   const std::string query = name("cuPointerGetAttributes", "hipDrvPointerGetAttributes");
-  Fake::tell("kernels:1,echo:1,fail:" + query + ":0:1");
+  fail(query);
   expect_copies(in, out, false, false, work);
-  Fake::tell("kernels:1,echo:1");
+  tell();
   expect_copies(in, out, true, true, work);
   EXPECT_EQ(fake_.calls(query.c_str()), 2) << "a call asks once for each side";
 }
@@ -287,12 +312,8 @@ TEST_P(DirectCopies, OfForgedMessagesLeaveZeros) {
 // The CPU needs the input of a launch that has failed.
 TEST_P(DirectCopies, InPlaceLeaveTheInputToTheCpu) {
   const auto cipher = gcm({.falls_back = true});
-  const Buffer nonce(12, 3);
-  Buffer tag(16);
   Text text(device_, text_bytes);
-  const auto work = [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-    cipher->seal({nonce.data(), 12, nullptr, 0, from, to, bytes, tag.data(), nullptr, 0});
-  };
+  const Work work = [&](auto from, auto to, auto bytes) { seal(*cipher, from, to, bytes); };
   text.fill(support::pattern(text_bytes));
   expect_copies(text, text, true, false, work);
   Text out(device_, text_bytes);
@@ -304,32 +325,15 @@ TEST_P(DirectCopies, InPlaceThatOnlyGcmStagesForTheCpu) {
   const Execution execution{.kernel = "reference", .device = vendor_.id, .fall_back = true};
   const Buffer key = support::make_key(32, 1);
   const Buffer xts_key = support::make_key(64, 3);
-  const Buffer unit(16, 4);
   Text text(device_, text_bytes);
-  const auto expect = [&](bool out_directly, const auto& work) {
-    text.fill(support::pattern(text_bytes));
-    expect_copies(text, text, true, out_directly, work);
-  };
   const auto block = detail::open_block_cipher(key, execution);
-  expect(true, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-    block->ecb(Direction::encrypt, from, to, bytes);
-  });
-  expect(true, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-    block->ctr(unit.data(), 0, from, to, bytes);
-  });
-  expect(true, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-    Buffer iv(16, 9);
-    block->cbc_decrypt(iv.data(), from, to, bytes);
-  });
   const auto xts = detail::open_xts_cipher(xts_key, execution);
-  expect(true, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-    xts->xts(Direction::encrypt, unit.data(), 32, from, to, bytes);
-  });
   const auto gcm_cipher = detail::open_gcm_cipher(key, execution, detail::Pairs::refuse);
-  expect(false, [&](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-    Buffer tag(16);
-    gcm_cipher->seal({unit.data(), 12, nullptr, 0, from, to, bytes, tag.data(), nullptr, 0});
-  });
+  const std::vector<Work> all = works(*block, *xts, *gcm_cipher);
+  for (const Work& work : all) {
+    text.fill(support::pattern(text_bytes));
+    expect_copies(text, text, true, &work != &all.back(), work);
+  }
 }
 
 // ---- Segments
@@ -448,10 +452,6 @@ TEST_P(DirectSegments, WithoutTextAreSealedAndOpened) {
 
 // Segments without text say nothing about the memory where they would be.
 TEST_P(DirectSegments, WithoutTextBesidePageLockedMemoryCopyNothingFromThere) {
-  const char* const add = name("cuMemHostRegister_v2", "hipHostRegister");
-  const char* const remove = name("cuMemHostUnregister", "hipHostUnregister");
-  const auto lock = fake_.function<int(void*, std::size_t, unsigned)>(add);
-  const auto unlock = fake_.function<int(void*)>(remove);
   const auto cipher = gcm();
   constexpr std::size_t bytes = 4096;
   for (const bool is_first : {true, false}) {
@@ -467,9 +467,7 @@ TEST_P(DirectSegments, WithoutTextBesidePageLockedMemoryCopyNothingFromThere) {
         {.index = 0, .in = text, .out = sealed.first(text.size() + 16)},
         {.index = 1, .in = none, .out = sealed.last(16)}};
     if (is_first) std::swap(segments[0], segments[1]);
-    device_->while_current([&] { EXPECT_EQ(lock(locked.data(), bytes, 0), 0); });
-    cipher->crypt(Direction::encrypt, nonces_, segments);
-    device_->while_current([&] { EXPECT_EQ(unlock(locked.data()), 0); });
+    while_locked(locked, [&] { cipher->crypt(Direction::encrypt, nonces_, segments); });
     EXPECT_EQ(fake_.unpinned(), 0) << "bytes outside of the page-locked memory were copied";
     EXPECT_EQ(support::difference({out.begin(), out.begin() + static_cast<long>(text.size())},
                                   echo_of({text.begin(), text.end()})),
@@ -492,9 +490,9 @@ TEST_P(DirectSegments, ThatFailLeaveNoPlaintextThatIsNotAuthentic) {
     Text plain(device_, plain_size);
     sealed.fill(support::pattern(sealed.size()));
     auto opening = segments(Direction::decrypt, sealed, sealed_bytes, plain, plain_bytes);
-    Fake::tell("kernels:1,echo:1,fail:" + call + ":0:1");
+    fail(call);
     EXPECT_THROW(cipher->crypt(Direction::decrypt, nonces_, opening), DeviceError);
-    Fake::tell("kernels:1,echo:1");
+    tell();
     EXPECT_GT(fake_.downloaded(plain.data()), 0);
     EXPECT_EQ(fake_.pending(plain.data()), 0);
     for (const Segment& segment : opening) {
@@ -511,15 +509,14 @@ TEST_P(DirectSegments, ThatFailLeaveNoPlaintextThatIsNotAuthentic) {
 
 // Ciphertext in place stays as it is if no plaintext was copied over it.
 TEST_P(DirectSegments, ThatFailBeforeTheyAreCopiedBackLeaveTheirInput) {
-  const std::string launch = name("cuLaunchKernel", "hipModuleLaunchKernel");
   const auto cipher = gcm();
   Text text(device_, sealed_bytes);
   text.fill(support::pattern(sealed_bytes));
   std::vector<Segment> opening = {
       {.index = 0, .last = true, .in = text.bytes(), .out = text.bytes().first(plain_bytes)}};
-  Fake::tell("kernels:1,echo:1,fail:" + launch + ":0:1");
+  fail(name("cuLaunchKernel", "hipModuleLaunchKernel"));
   EXPECT_THROW(cipher->crypt(Direction::decrypt, nonces_, opening), DeviceError);
-  Fake::tell("kernels:1,echo:1");
+  tell();
   EXPECT_EQ(support::difference(text.copy(), support::pattern(sealed_bytes)), "");
 }
 
@@ -533,8 +530,6 @@ TEST_P(DirectCopies, HaveEndedWhenACallFails) {
                                         "hipMemcpyDtoHAsync",      "hipMemsetD8Async",
                                         "hipEventCreateWithFlags", "hipEventRecord",
                                         "hipEventSynchronize",     "hipEventElapsedTime"};
-  const Buffer nonce(12, 3);
-  Buffer tag(16);
   Text in(device_, text_bytes + 5);
   Text out(device_, text_bytes + 5);
   unsigned failures = 0;
@@ -542,16 +537,14 @@ TEST_P(DirectCopies, HaveEndedWhenACallFails) {
     for (int use = 1;; use += 1 + use / 8) {
       SCOPED_TRACE(std::string(call) + ", use " + std::to_string(use));
       const auto cipher = gcm();
-      Fake::tell("kernels:1,echo:1,fail:" + std::string(call) + ":" + std::to_string(use) + ":1");
-      const std::string message = message_of<DeviceError>([&] {
-        cipher->seal({nonce.data(), 12, nullptr, 0, in.data(), out.data(), in.size(), tag.data(),
-                      nullptr, 0});
-      });
+      fail(call, use);
+      const std::string message =
+          message_of<DeviceError>([&] { seal(*cipher, in.data(), out.data(), in.size()); });
       const bool reached = fake_.calls(call) >= use;
       EXPECT_EQ(fake_.pending(in.data()), 0) << message;
       EXPECT_EQ(fake_.pending(out.data()), 0) << message;
       EXPECT_TRUE(out.has_its_guards());
-      Fake::tell("kernels:1,echo:1");
+      tell();
       if (!reached) break;
       if (!message.empty()) ++failures;
     }
@@ -573,7 +566,7 @@ TEST_P(DirectCopies, HaveEndedWhenTheWaitForThemFails) {
     queue->clear(memory, 0, 100);
     queue->download(text.data(), memory, 0, 100);
     EXPECT_EQ(fake_.pending(text.data()), 1);
-    Fake::tell("kernels:1,echo:1,fail:" + call + ":0:" + std::to_string(code));
+    fail(call, 0, code);
     EXPECT_THROW(queue->finish(), DeviceError);
     EXPECT_EQ(fake_.pending(text.data()), 0);
     // It also throws if another queue has lost the device before.
@@ -583,29 +576,24 @@ TEST_P(DirectCopies, HaveEndedWhenTheWaitForThemFails) {
     EXPECT_EQ(fake_.pending(text.data()), 1);
     EXPECT_THROW(queue->finish(), DeviceError);
     EXPECT_EQ(fake_.pending(text.data()), 0);
-    Fake::tell("kernels:1,echo:1");
+    tell();
   }
 }
 
 TEST_P(DirectCopies, HaveEndedWhenTheDeviceIsLost) {
-  const std::string wait = name("cuEventSynchronize", "hipEventSynchronize");
-  const Buffer nonce(12, 3);
-  Buffer tag(16);
   for (const int code : {700, 719}) {
     SCOPED_TRACE(code);
     pool_ = support::make_pool(vendor_.id, "reference");
     Text in(device_, text_bytes);
     Text out(device_, text_bytes);
     const auto cipher = gcm();
-    Fake::tell("kernels:1,echo:1,fail:" + wait + ":0:" + std::to_string(code));
-    EXPECT_THROW(cipher->seal({nonce.data(), 12, nullptr, 0, in.data(), out.data(), in.size(),
-                               tag.data(), nullptr, 0}),
-                 DeviceError);
+    fail(name("cuEventSynchronize", "hipEventSynchronize"), 0, code);
+    EXPECT_THROW(seal(*cipher, in.data(), out.data(), in.size()), DeviceError);
     EXPECT_GT(fake_.uploaded(in.data()), 0);
     EXPECT_GT(fake_.downloaded(out.data()), 0);
     EXPECT_EQ(fake_.pending(in.data()), 0);
     EXPECT_EQ(fake_.pending(out.data()), 0);
-    Fake::tell("kernels:1,echo:1");
+    tell();
   }
 }
 
