@@ -15,10 +15,10 @@
 #include "paraes/segments.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/memory_io.hpp"
 #include "tests/support/one_segment.hpp"
 #include "tests/support/opencl_buffers.hpp"
 #include "tests/support/test_device.hpp"
+#include "tests/support/whole_message.hpp"
 
 namespace paraes {
 namespace {
@@ -137,18 +137,9 @@ TEST_F(Fallback, CpuFinishesAGcmMessage) {
   EXPECT_NE(gcm.fallback(), "");
 }
 
-// Opens a whole message.
-Buffer opened_from(const Buffer& sealed, const Message& message) {
-  support::RandomSource source(sealed);
-  support::RandomSink sink;
-  open_message(source, message, &sink);
-  return sink.data;
-}
-
 TEST_F(Fallback, CpuFinishesSegmentsOfOneMessage) {
   const Buffer key = support::make_key(32, key_number);
   const Buffer plain = support::pattern(300001);
-  support::RandomSource source(plain);
   const auto opening = [&](const Buffer& sealed, const Execution& how) {
     return Message(open_c2sp_message(Bytes(sealed).first(c2sp_header_bytes), key, {}), how);
   };
@@ -156,10 +147,8 @@ TEST_F(Fallback, CpuFinishesSegmentsOfOneMessage) {
   // Each message has a new salt, so it is checked by opening it on the CPU.
   const auto seal = [&](const Execution& how) {
     const Message fresh = Message(new_c2sp_message(key, {}), how);
-    support::RandomSink sink;
-    seal_message(source, fresh, sink);
-    sealed = sink.data;
-    EXPECT_EQ(support::difference(opened_from(sealed, opening(sealed, {})), plain), "");
+    sealed = support::sealed(fresh, plain);
+    EXPECT_EQ(support::difference(support::opened(opening(sealed, {}), sealed), plain), "");
     return fresh.cipher().fallback();
   };
   seal(gpu(false));
@@ -167,7 +156,7 @@ TEST_F(Fallback, CpuFinishesSegmentsOfOneMessage) {
   fail_in_turn(seal);
   fail_in_turn([&](const Execution& how) {
     const Message message = opening(whole, how);
-    EXPECT_EQ(support::difference(opened_from(whole, message), plain), "");
+    EXPECT_EQ(support::difference(support::opened(message, whole), plain), "");
     return message.cipher().fallback();
   });
 }

@@ -28,8 +28,8 @@
 #include "tests/gpu/each_kernel.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/memory_io.hpp"
 #include "tests/support/test_device.hpp"
+#include "tests/support/whole_message.hpp"
 
 namespace paraes {
 namespace {
@@ -86,23 +86,12 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
-// Seal and open one message on the CPU with seal_message and open_message.
 Buffer sealed_by_cpu(const Sample& sample) {
-  support::RandomSource source(sample.plain());
-  support::OrderedSink sink;
-  seal_message(source, sample.fresh({}), sink);
-  return sink.data;
-}
-
-Buffer opened_with(const Message& message, const Buffer& sealed) {
-  support::RandomSource source(sealed);
-  support::OrderedSink sink;
-  open_message(source, message, &sink);
-  return sink.data;
+  return support::sealed(sample.fresh({}), sample.plain());
 }
 
 Buffer opened_by_cpu(const Sample& sample, const Buffer& sealed) {
-  return opened_with(sample.opened(sealed, {}), sealed);
+  return support::opened(sample.opened(sealed, {}), sealed);
 }
 
 // A batch: messages, their input and output, and the list for seal_messages or open_messages.
@@ -274,7 +263,7 @@ TEST_P(ManyMessages, BatchDoesNotDisturbAnotherCipher) {
   const Buffer sealed = sealed_by_cpu(sample);
   const Message message = sample.opened(sealed, execution());
   for (unsigned round = 0; round < 3; ++round) {
-    ASSERT_EQ(support::difference(opened_with(message, sealed), sample.plain()), "");
+    ASSERT_EQ(support::difference(support::opened(message, sealed), sample.plain()), "");
     expect_sealed(3, execution(), [](unsigned) { return 999U; });
   }
 }

@@ -15,9 +15,9 @@
 #include "src/cipher/pair.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/memory_io.hpp"
 #include "tests/support/message_of.hpp"
 #include "tests/support/test_device.hpp"
+#include "tests/support/whole_message.hpp"
 
 namespace paraes {
 namespace {
@@ -236,10 +236,7 @@ class Pair : public testing::Test {
     return Message(open_c2sp_message(Bytes(sealed).first(c2sp_header_bytes), key_, {}), how);
   }
   static void expect_opens(const Buffer& sealed, const Message& message, const Buffer& plain) {
-    support::RandomSource source(sealed);
-    support::RandomSink sink;
-    open_message(source, message, sink);
-    EXPECT_EQ(support::difference(sink.data, plain), "");
+    EXPECT_EQ(support::difference(support::opened(message, sealed), plain), "");
   }
 
   const Buffer key_ = support::make_key(32, 21);
@@ -251,24 +248,21 @@ TEST_F(Pair, SharesOutAFileAndGivesTheSameBytes) {
   const Message sealing(new_c2sp_message(key_, {}), execution(3));
   EXPECT_EQ(sealing.cipher().device(), "cpu+" + support::test_device());
   EXPECT_HAS(sealing.cipher().kernel(), "+reference");
-  support::RandomSource source(plain);
-  support::RandomSink sink;
-  seal_message(source, sealing, sink);
+  Buffer sealed = support::sealed(sealing, plain);
   const std::uint64_t busy = sealing.cipher().take_device_times().host_to_device;
   EXPECT_GT(busy, 0U) << "the GPU has done some of it";
 
   for (const bool on_pair : {false, true}) {
-    const Message opening = opened(sink.data, on_pair ? execution() : Execution{});
-    expect_opens(sink.data, opening, plain);
-    support::OrderedSource pipe(Buffer(sink.data.begin() + c2sp_header_bytes, sink.data.end()));
+    const Message opening = opened(sealed, on_pair ? execution() : Execution{});
+    expect_opens(sealed, opening, plain);
+    support::OrderedSource pipe(Buffer(sealed.begin() + c2sp_header_bytes, sealed.end()));
     support::OrderedSink stream;
     open_message(pipe, opening, stream);
     EXPECT_EQ(support::difference(stream.data, plain), "");
   }
-  sink.data[sink.data.size() / 2] ^= 1;
-  support::RandomSource damaged(sink.data);
-  support::RandomSink none;
-  EXPECT_THROW(open_message(damaged, opened(sink.data, execution()), none), BadSegment);
+  sealed[sealed.size() / 2] ^= 1;
+  const Message opening = opened(sealed, execution());
+  EXPECT_THROW(static_cast<void>(support::opened(opening, sealed)), BadSegment);
 }
 
 // Where the GPU has no memory for chunks, texts are copied to it.
@@ -278,11 +272,9 @@ TEST_F(Pair, WithMappedMemoryTheTextIsCopied) {
   const Buffer plain = support::pattern((std::size_t{20} << 20) + 5);
   const Message sealing(new_c2sp_message(key_, {}), how);
   EXPECT_EQ(sealing.cipher().stage(1, 16384), nullptr);
-  support::RandomSource source(plain);
-  support::RandomSink sink;
-  seal_message(source, sealing, sink);
+  const Buffer sealed = support::sealed(sealing, plain);
   EXPECT_GT(sealing.cipher().take_device_times().kernel, 0U) << "the GPU has done some of it";
-  expect_opens(sink.data, opened(sink.data, {}), plain);
+  expect_opens(sealed, opened(sealed, {}), plain);
 }
 
 TEST_F(Pair, ThreadsBoundTheHelpOfTheCpu) {

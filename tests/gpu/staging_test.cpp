@@ -17,9 +17,9 @@
 #include "src/gpu/pool.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/memory_io.hpp"
 #include "tests/support/message_of.hpp"
 #include "tests/support/test_device.hpp"
+#include "tests/support/whole_message.hpp"
 
 namespace paraes {
 namespace {
@@ -93,10 +93,8 @@ TEST_F(Staging, FilesAreReadIntoAndWrittenFromPinnedMemory) {
 
     // The CPU and the GPU open what the GPU has sealed.
     const Bytes header = Bytes(sink.data).first(c2sp_header_bytes);
-    support::RandomSource sealed(sink.data);
-    support::OrderedSink on_cpu;
-    open_message(sealed, Message(open_c2sp_message(header, key_, {}), {}), on_cpu);
-    EXPECT_EQ(support::difference(on_cpu.data, plain), "");
+    const Message on_cpu(open_c2sp_message(header, key_, {}), {});
+    EXPECT_EQ(support::difference(support::opened(on_cpu, sink.data), plain), "");
     const Message opening(open_c2sp_message(header, key_, {}), execution());
     WatchedSource input(sink.data);
     WatchedSink output;
@@ -113,18 +111,16 @@ TEST_F(Staging, FilesAreReadIntoAndWrittenFromPinnedMemory) {
 TEST_F(Staging, RangesBeginAndEndAnywhere) {
   const Buffer plain = support::pattern(20 * segment + 5);
   const Message sealing(new_c2sp_message(key_, {}), execution());
-  support::RandomSource source(plain);
-  support::RandomSink sink;
-  seal_message(source, sealing, sink);
-  const Bytes header = Bytes(sink.data).first(c2sp_header_bytes);
+  const Buffer sealed = support::sealed(sealing, plain);
+  const Bytes header = Bytes(sealed).first(c2sp_header_bytes);
   const Message opening(open_c2sp_message(header, key_, {}), execution());
   for (const std::uint64_t offset : {std::uint64_t{1}, 3 * std::uint64_t{segment} + 4097}) {
     OpenOptions options;
     options.offset = offset;
     options.length = 11 * segment + 7;
-    support::RandomSource sealed(sink.data);
+    support::RandomSource source(sealed);
     support::RandomSink part;
-    open_message(sealed, opening, part, options);
+    open_message(source, opening, part, options);
     EXPECT_EQ(support::difference(part.data, Bytes(plain).subspan(offset, *options.length)), "");
   }
 }
@@ -171,16 +167,12 @@ TEST_F(Staging, FailuresFreeTheStreams) {
     full.fail_at = 20 * segment;
     EXPECT_THROW(seal_message(whole, message, full, options), IoError);
   }
-  support::RandomSource source(plain);
-  support::RandomSink sink;
-  seal_message(source, message, sink);
-  EXPECT_EQ(sink.data.size(), message.layout().sealed_bytes(plain.size()));
-  sink.data[c2sp_header_bytes + 40 * segment] ^= 1;
-  const Message opening(open_c2sp_message(Bytes(sink.data).first(c2sp_header_bytes), key_, {}),
+  Buffer sealed = support::sealed(message, plain);
+  EXPECT_EQ(sealed.size(), message.layout().sealed_bytes(plain.size()));
+  sealed[c2sp_header_bytes + 40 * segment] ^= 1;
+  const Message opening(open_c2sp_message(Bytes(sealed).first(c2sp_header_bytes), key_, {}),
                         execution(2));
-  support::RandomSource damaged(sink.data);
-  support::RandomSink opened;
-  EXPECT_THROW(open_message(damaged, opening, opened), BadSegment);
+  EXPECT_THROW(static_cast<void>(support::opened(opening, sealed)), BadSegment);
 }
 
 // ---- The memory itself
