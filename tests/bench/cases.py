@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 
+PARAES = os.environ.get("PARAES_BIN")
 TREE = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -50,3 +51,27 @@ class FolderCase(unittest.TestCase):
             capture_output=True, encoding="utf-8", check=False)
         return (done.returncode, done.stdout + done.stderr,
                 json.loads(report.read_text()) if report.exists() else None)
+
+
+class BenchCase(FolderCase):
+    """Tests of `paraes bench`, with these further variables of the environment."""
+
+    variables = {}
+
+    def bench(self, *arguments, paraes=PARAES, **variables):
+        return subprocess.run([paraes, "bench", *arguments], capture_output=True, text=True,
+                              check=False, env=os.environ | self.variables | variables)
+
+    def report(self, *arguments, **options):
+        """Return the ended process, and the report."""
+        done = self.bench(*arguments, "--json", "-", **options)
+        self.assertTrue(done.stdout, done.stderr)
+        return done, json.loads(done.stdout)
+
+    def compile(self, name, *words):
+        """Compile a shared library in the folder, which paraes opens."""
+        library = self.folder / name
+        subprocess.run([os.environ["PARAES_CC"], "-O2", "-shared", "-fPIC", *words, "-o", library],
+                       check=True)
+        library.chmod(0o755)
+        return library

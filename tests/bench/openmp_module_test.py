@@ -1,6 +1,5 @@
 """Tests of the module with OpenMP's executor: where the bench finds it, or why it skips rows."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -16,26 +15,23 @@ QUICK = ["--mode", "ctr", "--direction", "encrypt", "--kernel", "ttable", "--thr
          "--size", "64KiB", "--rivals", "none", "--samples", "2", "--min-time", "0"]
 
 
-def bench(paraes, *arguments, **environment):
-    return subprocess.run([paraes, "bench", *QUICK, *arguments], capture_output=True, text=True,
-                          env={**os.environ, **environment}, check=False)
-
-
-class OpenMpModule(cases.FolderCase):
-    def report(self, paraes, **environment):
-        done = bench(paraes, "--executor", "threads,openmp", "--json", "-", **environment)
+class OpenMpModule(cases.BenchCase):
+    def both(self, paraes, **environment):
+        """The report of both executors."""
+        done, report = self.report(*QUICK, "--executor", "threads,openmp", paraes=paraes,
+                                   **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return report
 
     def assert_runs(self, paraes, **environment):
-        report = self.report(paraes, **environment)
+        report = self.both(paraes, **environment)
         verified = {row["executor"]: row["verified"] for row in report["results"]}
         self.assertEqual(verified, {"threads": True, "openmp": True}, report["skipped"])
         self.assertGreaterEqual(report["context"]["omp"]["version"], 201511)
         self.assertRegex(report["context"]["omp"]["library"], r"^lib[ig]?omp\.so")
 
     def assert_skipped(self, paraes, *reasons, **environment):
-        report = self.report(paraes, **environment)
+        report = self.both(paraes, **environment)
         self.assertEqual([row["executor"] for row in report["results"]], ["threads"])
         self.assertTrue(report["results"][0]["verified"])
         self.assertIsNone(report["context"]["omp"])
@@ -83,9 +79,9 @@ class OpenMpModule(cases.FolderCase):
         self.assert_skipped(paraes, MODULE, "has no")
 
     def test_module_is_opened_only_when_needed(self):
-        opened = bench(PARAES, "--executor", "openmp", "--list", LD_DEBUG="files").stderr
+        opened = self.bench(*QUICK, "--executor", "openmp", "--list", LD_DEBUG="files").stderr
         self.assertIn(MODULE, opened)
-        self.assertNotIn(MODULE, bench(PARAES, LD_DEBUG="files").stderr)
+        self.assertNotIn(MODULE, self.bench(*QUICK, LD_DEBUG="files").stderr)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ PoCL stands for GPUs with OpenCL, and a stand-in for CUDA's driver for those of 
 memory of the host, and so do the libraries of these tests.
 """
 
-import json
 import os
 import pathlib
 import shutil
@@ -15,7 +14,6 @@ import cases
 
 PARAES = pathlib.Path(os.environ["PARAES_BIN"])
 SOURCE = pathlib.Path(os.environ["PARAES_SOURCE"])
-COMPILER = os.environ["PARAES_CC"]
 HEADER = f"-I{SOURCE / 'bench/rivals'}"
 OPENCL = SOURCE / "tests/bench/opencl_rival.c"
 EXAMPLE = SOURCE / "docs/examples/own_device_rival.cu"
@@ -36,28 +34,16 @@ def has_opencl():
 needs_opencl = unittest.skipUnless(has_opencl(), "there is no OpenCL device (PoCL makes one)")
 
 
-class DeviceRival(cases.FolderCase):
-    variables = {}
-
-    def build(self, source, *flags, name="mine.so"):
-        library = self.folder / name
-        needed = ["-l:libOpenCL.so.1", "-lcrypto"] if source == OPENCL else []
-        compiling = [COMPILER, "-O2", "-shared", "-fPIC", HEADER, *flags]
-        subprocess.run([*compiling, source, "-o", library, *needed], check=True)
-        library.chmod(0o755)
-        return library
+class DeviceRival(cases.BenchCase):
+    def build(self, source, *flags):
+        return self.compile("mine.so", HEADER, *flags, source)
 
     def opencl(self, *flags, name="mine.so"):
-        return self.build(OPENCL, "-x", "c", "-DCL_TARGET_OPENCL_VERSION=120", *flags, name=name)
-
-    def bench(self, *arguments):
-        return subprocess.run([PARAES, "bench", *arguments], capture_output=True, text=True,
-                              check=False, env={**os.environ, **self.variables})
+        return self.compile(name, HEADER, "-x", "c", "-DCL_TARGET_OPENCL_VERSION=120", *flags,
+                            OPENCL, "-x", "none", "-l:libOpenCL.so.1", "-lcrypto")
 
     def report(self, *arguments, size="70000"):
-        done = self.bench(*QUICK, *arguments, "--size", size, "--json", "-")
-        self.assertTrue(done.stdout, done.stderr)
-        return done, json.loads(done.stdout)
+        return super().report(*QUICK, *arguments, "--size", size)
 
     def rows(self, report, name="mine"):
         return [row for row in report["results"] if row["rival"] == name]

@@ -1,6 +1,5 @@
 """Tests of `bench --rival NAME=FILE.so`: AES from a shared library that somebody else built."""
 
-import json
 import os
 import pathlib
 import subprocess
@@ -9,7 +8,6 @@ import unittest
 
 import cases
 
-PARAES = pathlib.Path(os.environ["PARAES_BIN"])
 SOURCE = pathlib.Path(os.environ["PARAES_SOURCE"])
 COMPILER = os.environ["PARAES_CC"]
 EXAMPLE = SOURCE / "docs/examples/own_rival.c"
@@ -41,28 +39,14 @@ needs_nettle = unittest.skipUnless(
     has_nettle(), "GNU Nettle is not installed for this compiler (Debian: nettle-dev)")
 
 
-def bench(*arguments):
-    command = [PARAES, "bench", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-class OwnRival(cases.FolderCase):
+class OwnRival(cases.BenchCase):
     def build(self, text, *flags, name="mine.so"):
-        source = self.write("mine.c", text)
-        library = self.folder / name
-        compiling = [COMPILER, "-x", "c", "-O2", "-shared", "-fPIC", source]
-        subprocess.run([*compiling, "-x", "none", *flags, "-o", library], check=True)
-        library.chmod(0o755)
-        return library
-
-    def report(self, *arguments):
-        done = bench(*QUICK, *arguments, "--json", "-")
-        return done, json.loads(done.stdout)
+        return self.compile(name, "-x", "c", self.write("mine.c", text), "-x", "none", *flags)
 
     @needs_nettle
     def test_a_foreign_aes_is_verified_and_timed_like_all_others(self):
         library = self.build(EXAMPLE.read_text(), "-lnettle")
-        done, report = self.report("--rival", f"nettle={library}", "--threads", "1,2",
+        done, report = self.report(*QUICK, "--rival", f"nettle={library}", "--threads", "1,2",
                                    "--key-bits", "128,256", "--in-place", "no,yes")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [row for row in report["results"] if row["rival"] == "nettle"]
@@ -80,7 +64,7 @@ class OwnRival(cases.FolderCase):
     @needs_nettle
     def test_a_key_size_that_it_lacks_makes_the_row_wrong(self):
         library = self.build(EXAMPLE.read_text(), "-lnettle")
-        done, report = self.report("--rival", f"nettle={library}", "--key-bits", "192",
+        done, report = self.report(*QUICK, "--rival", f"nettle={library}", "--key-bits", "192",
                                    "--rivals", "none")
         self.assertEqual(done.returncode, 1)
         wrong = [row for row in report["results"] if row["rival"] == "nettle"]
@@ -90,7 +74,7 @@ class OwnRival(cases.FolderCase):
     def test_wrong_bytes_and_functions_that_fail_are_found_in_several_rivals(self):
         xor = self.build(XOR)
         broken = self.build(XOR.replace("return 0 * decrypt", "return 7"), name="broken.so")
-        done, report = self.report("--rival", f"xor={xor}", "--rival", f"broken={broken}",
+        done, report = self.report(*QUICK, "--rival", f"xor={xor}", "--rival", f"broken={broken}",
                                    "--rivals", "none")
         self.assertEqual(done.returncode, 1)
         self.assertEqual({row["rival"] for row in report["results"]}, {None, "xor", "broken"})
@@ -101,17 +85,17 @@ class OwnRival(cases.FolderCase):
 
     def test_other_modes_are_skipped_with_the_reason(self):
         library = self.build(XOR)
-        done = bench("--mode", "ecb,cbc,ctr,xts,gcm", "--size", "64KiB", "--samples", "1",
-                     "--threads", "2", "--rivals", "none", "--rival", f"xor={library}",
-                     "--json", "-")
+        done, report = self.report(
+            "--mode", "ecb,cbc,ctr,xts,gcm", "--size", "64KiB", "--samples", "1", "--threads", "2",
+            "--rivals", "none", "--rival", f"xor={library}")
         self.assertEqual(done.returncode, 1)  # XOR is no AES
-        skipped = [row for row in json.loads(done.stdout)["skipped"] if row["rival"] == "xor"]
+        skipped = [row for row in report["skipped"] if row["rival"] == "xor"]
         self.assertEqual({row["mode"] for row in skipped}, {"cbc", "ctr", "xts", "gcm"})
         for row in skipped:
             self.assertIn("rival_ecb only", row["reason"])
 
     def test_a_quick_run_has_the_mode_of_the_rival(self):
-        done = bench("--quick", "--list", "--rival", f"xor={self.build(XOR)}")
+        done = self.bench("--quick", "--list", "--rival", f"xor={self.build(XOR)}")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"\(?xor\)?")
 
@@ -141,7 +125,7 @@ class OwnRival(cases.FolderCase):
         ):
             with self.subTest(arguments=arguments):
                 output = self.folder / "report.json"
-                done = bench("--size", "16KiB", "--samples", "2", *arguments, "--json", output)
+                done = self.bench("--size", "16KiB", "--samples", "2", *arguments, "--json", output)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(said, done.stderr)
                 self.assertFalse(output.exists())
@@ -149,14 +133,14 @@ class OwnRival(cases.FolderCase):
     def test_a_library_that_everybody_can_change_is_not_opened(self):
         library = self.build(XOR)
         library.chmod(0o777)
-        done = bench(*QUICK, "--rival", f"mine={library}")
+        done = self.bench(*QUICK, "--rival", f"mine={library}")
         self.assertEqual(done.returncode, 2)
         self.assertIn("only you or root can change it", done.stderr)
 
     def test_a_version_that_is_no_plain_text_is_refused(self):
         for value in ('"a\\nb"', "0", f'"{"x" * 65}"'):
             library = self.build(f"{XOR}const char *rival_version(void) {{ return {value}; }}")
-            done = bench(*QUICK, "--rival", f"mine={library}")
+            done = self.bench(*QUICK, "--rival", f"mine={library}")
             self.assertEqual(done.returncode, 2, value)
             self.assertIn("rival_version", done.stderr)
 
