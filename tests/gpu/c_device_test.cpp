@@ -223,18 +223,16 @@ TEST_F(DeviceByC, WrongArguments_EnqueueNothing) {
   write_plain();
   const Buffer before = device_->read(buffer(in_));
   paraes_device_message wrong = messages_[3].message;
+  const auto encrypt = [&](paraes_device_buffer* out, std::size_t size) {
+    return paraes_device_gcm_encrypt(gcm.get(), &in_, out, &wrong, 1, size, nullptr, nullptr);
+  };
   wrong.bytes = total_;
-  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, paraes_device_gcm_encrypt(gcm.get(), &in_, &in_, &wrong, 1,
-                                                                  sizeof wrong, nullptr, nullptr));
+  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, encrypt(&in_, sizeof wrong));
   wrong = messages_[3].message;
   wrong.key = 2;
-  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, paraes_device_gcm_encrypt(gcm.get(), &in_, &in_, &wrong, 1,
-                                                                  sizeof wrong, nullptr, nullptr));
-  EXPECT_FAILS(PARAES_INVALID_ARGUMENT,
-               paraes_device_gcm_encrypt(gcm.get(), &in_, nullptr, &wrong, 1, sizeof wrong, nullptr,
-                                         nullptr));
-  EXPECT_FAILS(PARAES_INVALID_ARGUMENT,
-               paraes_device_gcm_encrypt(gcm.get(), &in_, &in_, &wrong, 1, 5, nullptr, nullptr));
+  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, encrypt(&in_, sizeof wrong));
+  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, encrypt(nullptr, sizeof wrong));
+  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, encrypt(&in_, 5));
   paraes_device_verdict* judged = nullptr;
   EXPECT_FAILS(PARAES_INVALID_ARGUMENT, paraes_device_gcm_decrypt(gcm.get(), &in_, &in_, &wrong, 1,
                                                                   sizeof wrong, nullptr, &judged));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -134,22 +133,14 @@ class CurrentDevice {
  public:
   CurrentDevice(const Fake& fake, bool is_cuda, int device) : fake_(fake), is_cuda_(is_cuda) {
     void* context = nullptr;
-    if (is_cuda) {
-      fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, device);
-      fake.function<int(void*)>("cuCtxSetCurrent")(context);
-    } else {
-      fake.function<int(int)>("hipSetDevice")(device);
-    }
+    if (is_cuda) fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, device);
+    make_current(context, device);
     const auto create = fake.function<int(void**, unsigned)>(is_cuda ? "cuStreamCreate"
                                                                      : "hipStreamCreateWithFlags");
     EXPECT_EQ(create(&stream_, 1), 0);
   }
   ~CurrentDevice() {
-    if (is_cuda_) {
-      fake_.function<int(void*)>("cuCtxSetCurrent")(nullptr);
-    } else {
-      fake_.function<int(int)>("hipSetDevice")(0);
-    }
+    make_current(nullptr, 0);
     fake_.reset();
   }
   CurrentDevice(const CurrentDevice&) = delete;
@@ -165,6 +156,11 @@ class CurrentDevice {
   }
 
  private:
+  void make_current(void* context, int device) const {
+    if (is_cuda_) fake_.function<int(void*)>("cuCtxSetCurrent")(context);
+    if (!is_cuda_) fake_.function<int(int)>("hipSetDevice")(device);
+  }
+
   const Fake& fake_;
   bool is_cuda_;
   void* stream_ = nullptr;
@@ -188,9 +184,7 @@ TEST_P(Driver, CallersStreamIsUsedAndLeftAlone) {
     EXPECT_FALSE(mark->passed());
     Fake::tell("");
   }
-  const long waits = fake_.calls(name("cuStreamSynchronize", "hipStreamSynchronize")) +
-                     fake_.calls(name("cuEventSynchronize", "hipEventSynchronize"));
-  EXPECT_EQ(waits, 0) << "nobody asked it to wait";
+  EXPECT_EQ(waits(), 0) << "nobody asked it to wait";
   EXPECT_EQ(fake_.live(), objects) << "the caller's stream is gone, or something was left";
 }
 
@@ -262,8 +256,7 @@ TEST_F(CudaRuntime, BrokenDeviceDoesNotHideTheOthers) {
 }
 
 TEST_P(Driver, SeveralThreadsShareADevice) {
-  const auto platform = vendor_.open();
-  const auto device = platform->open(1);
+  Device* const device = open(1);
   // Several threads, on none of which a device is current.
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -288,8 +281,7 @@ TEST_P(Driver, SeveralThreadsShareADevice) {
 TEST_P(Driver, CallsRestoreTheDeviceOfTheThread) {
   const CurrentDevice current(fake_, is_cuda(), 0);
   void* const before = current.now();
-  const auto platform = vendor_.open();
-  const auto device = platform->open(1);
+  Device* const device = open(1);
   device->make_queue()->finish();
   EXPECT_THROW(static_cast<void>(device->allocate(std::size_t{1} << 40)), OutOfMemory);
   EXPECT_EQ(current.now(), before);
@@ -591,8 +583,7 @@ TEST_F(HipRuntime, RuntimeWithoutDevicesOrOlderThanRocm5IsUnavailable) {
 // ---- Without the optional functions
 
 TEST_P(DriverBare, WorksWithoutTheOptionalFunctions) {
-  const auto platform = vendor_.open();
-  const auto device = platform->open(1);
+  Device* const device = open(1);
   EXPECT_TRUE(device->info().available) << device->info().reason;
   const auto mapped = device->allocate_pinned(16, true);
   EXPECT_THROW(static_cast<void>(mapped->device_view()), Unavailable);

@@ -116,8 +116,6 @@ TEST_P(DeviceMemory, IsWipedAfterEveryFailure) {
 
 // No call waits for the device, and none copies data to the host, but open() the verdicts.
 TEST_P(DeviceMemory, CallsOnDataOfTheCallerDoNotWait) {
-  const char* const wait = name("cuStreamSynchronize", "hipStreamSynchronize");
-  const char* const wait_for_event = name("cuEventSynchronize", "hipEventSynchronize");
   const char* const download = name("cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync");
   const char* const allocate_host = name("cuMemHostAlloc", "hipHostMalloc");
   const char* const allocate = name("cuMemAlloc_v2", "hipMalloc");
@@ -158,7 +156,7 @@ TEST_P(DeviceMemory, CallsOnDataOfTheCallerDoNotWait) {
   for (int call = 0; call < 2000; ++call) ctr.process(texts.in(), texts.out(), messages);
   EXPECT_GT(fake_.calls(allocate_host), 2) << "pinned memory was used again too early";
   EXPECT_LT(fake_.calls(allocate_host), 8) << "many descriptions share an allocation";
-  EXPECT_EQ(fake_.calls(wait) + fake_.calls(wait_for_event), 0);
+  EXPECT_EQ(waits(), 0);
   EXPECT_EQ(fake_.calls(download), 2) << "only the verdicts of each open()";
   EXPECT_EQ(fake_.calls(load), 0) << "the constructors have loaded the programs";
   EXPECT_FALSE(verdict.ready());
@@ -172,7 +170,7 @@ TEST_P(DeviceMemory, CallsOnDataOfTheCallerDoNotWait) {
   for (int call = 0; call < 500; ++call) static_cast<void>(work());
   EXPECT_EQ(fake_.calls(allocate_host), 0) << "the memory is used again";
   EXPECT_EQ(fake_.calls(allocate), 0);
-  EXPECT_EQ(fake_.calls(wait) + fake_.calls(wait_for_event), 0);
+  EXPECT_EQ(waits(), 0);
 
   Fake::tell(std::string(kernels_run) + "captured:1");
   EXPECT_HAS(message_of<InvalidArgument>([&] { gcm.encrypt(texts.in(), texts.out(), all); }),
@@ -184,8 +182,6 @@ TEST_P(DeviceMemory, CallsOnDataOfTheCallerDoNotWait) {
 // Calls on several streams have memory of their own until they have ended, and the device orders
 // those that share it. Streams may end before the cipher, and be those of threads.
 TEST_P(DeviceMemory, CallsOnSeveralStreamsDoNotWait) {
-  const char* const wait = name("cuStreamSynchronize", "hipStreamSynchronize");
-  const char* const wait_for_event = name("cuEventSynchronize", "hipEventSynchronize");
   const char* const ordered = name("cuStreamWaitEvent", "hipStreamWaitEvent");
   const Programs programs(vendor_);
   Fake::tell(kernels_run);
@@ -211,7 +207,7 @@ TEST_P(DeviceMemory, CallsOnSeveralStreamsDoNotWait) {
     gcm.encrypt(in, out, all, streams[8]);
     gcm.encrypt(in, out, all, streams[9]);
     EXPECT_EQ(fake_.calls(ordered), 3) << "there is memory for eight";
-    EXPECT_EQ(fake_.calls(wait) + fake_.calls(wait_for_event), 0);
+    EXPECT_EQ(waits(), 0);
     Fake::tell(kernels_run);
     for (std::size_t i = 2; i < streams.size(); ++i) caller->destroy_stream(streams[i]);
   }

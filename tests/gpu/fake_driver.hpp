@@ -106,6 +106,11 @@ class WithDriver : public testing::Test {
   [[nodiscard]] const char* name(const char* of_cuda, const char* of_hip) const {
     return is_cuda() ? of_cuda : of_hip;
   }
+  // How often somebody has waited for the work of a stream.
+  [[nodiscard]] long waits() const {
+    return fake_.calls(name("cuStreamSynchronize", "hipStreamSynchronize")) +
+           fake_.calls(name("cuEventSynchronize", "hipEventSynchronize"));
+  }
   // Opens a device, which is open until the end of the test or the next call.
   Device* open(unsigned index = 0) {
     device_.reset();
