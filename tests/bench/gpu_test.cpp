@@ -15,7 +15,6 @@
 #include "bench/harness/statistics.hpp"
 #include "bench/memory/device_memory.hpp"
 #include "bench/memory/oracle.hpp"
-#include "bench/memory/transfer.hpp"
 #include "bench/report/report.hpp"
 #include "bench/suites/suites.hpp"
 #include "bench/suites/tune.hpp"

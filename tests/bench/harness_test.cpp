@@ -80,7 +80,6 @@ class Measure : public testing::Test {
  protected:
   Group group_;
   Settings settings_{3, 0, 1, 1000};
-  using Phases = Measure;
 
   Fake& add(const std::string& name) {
     group_.push_back(std::make_unique<Fake>(name));

@@ -3,7 +3,6 @@
 #include <valgrind/memcheck.h>
 
 #include <algorithm>
-#include <string>
 
 namespace paraes::ct {
 

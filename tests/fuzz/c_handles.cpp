@@ -6,7 +6,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <map>
 
 #include "tests/c/c_api.hpp"
 #include "tests/fuzz/input.hpp"

@@ -13,11 +13,6 @@
 namespace paraes::fuzz {
 namespace {
 
-using support::evp_cbc;
-using support::evp_ctr;
-using support::evp_ecb;
-using support::evp_xts;
-
 struct Case {
   Direction direction = Direction::encrypt;
   RawOptions options;
@@ -48,15 +43,15 @@ bool pads(const Case& given) {
 Buffer by_evp(const Case& given, const Buffer& in) {
   switch (given.options.mode) {
     case BlockMode::ecb:
-      return evp_ecb(given.direction, given.key, in);
+      return support::evp_ecb(given.direction, given.key, in);
     case BlockMode::cbc:
-      return evp_cbc(given.direction, given.key, given.iv, in);
+      return support::evp_cbc(given.direction, given.key, given.iv, in);
     case BlockMode::ctr:
-      return evp_ctr(given.key, given.iv, in);
+      return support::evp_ctr(given.key, given.iv, in);
     case BlockMode::xts:
       break;
   }
-  return evp_xts(given.direction, given.key, given.iv, given.options.unit_bytes, in);
+  return support::evp_xts(given.direction, given.key, given.iv, given.options.unit_bytes, in);
 }
 
 // PKCS#7.

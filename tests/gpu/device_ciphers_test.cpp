@@ -12,7 +12,6 @@
 
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
 #include "tests/gpu/each_kernel.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"

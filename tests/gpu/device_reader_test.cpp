@@ -6,10 +6,8 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <vector>
 
 #include "paraes/device_segments.hpp"
-#include "paraes/device_staging.hpp"
 #include "paraes/error.hpp"
 #include "paraes/memory.hpp"
 #include "tests/gpu/expect_has.hpp"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "paraes/error.hpp"
-#include "src/cipher/cpu.hpp"
 #include "src/cipher/gpu.hpp"
 #include "src/cipher/gpu_gcm.hpp"
 #include "src/cipher/open.hpp"

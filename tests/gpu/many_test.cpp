@@ -9,7 +9,6 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <fstream>
 #include <optional>
@@ -19,7 +18,6 @@
 #include "paraes/ciphers.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
 #include "paraes/messages.hpp"
 #include "src/cipher/gpu_key.hpp"
 #include "src/core/key_schedule.hpp"

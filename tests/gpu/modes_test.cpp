@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <deque>
 #include <iostream>
 #include <string>
@@ -14,7 +13,6 @@
 
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
 #include "paraes/segments.hpp"
 #include "src/cipher/gpu_key.hpp"
 #include "src/gpu/caller_queue.hpp"

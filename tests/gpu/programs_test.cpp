@@ -17,7 +17,6 @@
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "src/cipher/gpu.hpp"
-#include "src/gpu/device/sizes.h"
 #include "src/gpu/pool.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "src/kernels/registry.hpp"

@@ -13,7 +13,6 @@
 #include "paraes/error.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/segments.hpp"
-#include "src/cipher/open.hpp"
 #include "src/gpu/pool.hpp"
 #include "tests/gpu/expect_has.hpp"
 #include "tests/support/buffers.hpp"
