@@ -5,8 +5,8 @@
 #include <climits>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <iterator>
+#include <memory>
 #include <regex>
 #include <set>
 #include <string>
@@ -25,883 +25,446 @@ using support::Buffer;
 using support::make_key;
 using support::pattern;
 
-// Valid arguments, of which a case replaces one.
-struct Valid {
-  Valid() {
-    message.nonce = nonce.data();
-    message.nonce_bytes = nonce.size();
-    message.in = text.data();
-    message.bytes = text.size();
-    message.out = out.data();
-    message.tag = tag.data();
-    message.tag_bytes = tag.size();
-    options.key = key.data();
-    options.key_bytes = key.size();
-    folder.write("file", Buffer(sealed));
+// The place where a function puts a new object, which `handle` owns from then on; or NULL.
+template <class Handle>
+class Place {
+ public:
+  Place(Handle& handle, bool is_null) : handle_(handle), is_null_(is_null) {}
+  ~Place() { handle_.reset(made_); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator typename Handle::pointer *() { return is_null_ ? nullptr : &made_; }
+
+ private:
+  Handle& handle_;
+  bool is_null_;
+  typename Handle::pointer made_ = nullptr;
+};
+
+using KernelListHandle =
+    std::unique_ptr<paraes_kernel_list,
+                    support::Release<paraes_kernel_list, paraes_kernel_list_free>>;
+using DeviceListHandle =
+    std::unique_ptr<paraes_device_list,
+                    support::Release<paraes_device_list, paraes_device_list_free>>;
+
+// A structure of a later version, with a member that this version does not know.
+template <class Known>
+struct Larger {
+  Known known = {};
+  std::uint64_t later = 0;
+};
+
+// Valid arguments of all functions, until a case changes some of them.
+struct Arguments {
+  Arguments() {
+    message.nonce = nonce;
+    message.nonce_bytes = nonce_bytes;
+    message.in = in;
+    message.bytes = bytes;
+    message.out = out;
+    message.tag = tag;
+    message.tag_bytes = tag_bytes;
+    options = PARAES_SECRET_OPTIONS;
+    options.key = key;
+    options.key_bytes = key_bytes;
+    folder.write("file", sealed_text);
+    folder.write("key", valid_key);
     source.context = this;
-    source.bytes = sealed.size();
-    source.read_at = [](void* context, std::uint64_t offset, void* buffer, std::size_t bytes) {
-      std::memcpy(buffer, static_cast<Valid*>(context)->sealed.data() + offset, bytes);
+    source.bytes = sealed_bytes;
+    source.read_at = [](void* context, std::uint64_t at, void* buffer, std::size_t count) {
+      std::memcpy(buffer, static_cast<Arguments*>(context)->sealed_text.data() + at, count);
       return 0;
     };
     sink.write = [](void*, const void*, std::size_t) { return 0; };
-    paraes_encryptor* new_encryptor = nullptr;
-    EXPECT_DONE(paraes_encryptor_new(&new_encryptor, secret.get(), nullptr));
-    encryptor.reset(new_encryptor);
-    paraes_decryptor* new_decryptor = nullptr;
-    EXPECT_DONE(paraes_decryptor_new(&new_decryptor, secret.get(), nullptr));
-    decryptor.reset(new_decryptor);
-    paraes_reader* new_reader = nullptr;
-    EXPECT_DONE(paraes_reader_open(&new_reader, file.c_str(), secret.get(), nullptr));
-    reader.reset(new_reader);
-    paraes_writer* new_writer = nullptr;
-    EXPECT_DONE(paraes_writer_open_sink(&new_writer, &sink, secret.get(), nullptr));
-    writer.reset(new_writer);
+    EXPECT_DONE(paraes_encryptor_new(place(encryptor), secret.get(), nullptr));
+    EXPECT_DONE(paraes_decryptor_new(place(decryptor), secret.get(), nullptr));
+    EXPECT_DONE(paraes_reader_open(place(reader), from, secret.get(), nullptr));
+    EXPECT_DONE(paraes_writer_open_sink(place(writer), &sink, secret.get(), nullptr));
   }
 
-  Buffer key = make_key(32);
-  Buffer nonce = pattern(12);
-  Buffer text = pattern(64);
-  Buffer out = Buffer(4096);
-  Buffer tag = Buffer(16);
-  Buffer block16 = pattern(16);
-  support::GcmHandle gcm = support::new_gcm(key);
-  support::BlockHandle block = support::new_block(key);
-  support::XtsHandle xts = support::new_xts(key, 0);
-  support::SecretHandle secret = support::key_secret(key);
-  Buffer sealed = support::seal(secret.get(), text);
-  paraes_gcm_message message = {};
-  paraes_secret_options options = PARAES_SECRET_OPTIONS;
-  support::TemporaryFolder folder;
-  std::string file = folder.path("file");
-  std::string other = folder.path("other");
-  paraes_source source = PARAES_SOURCE;
-  paraes_sink sink = PARAES_SINK;
+  template <class Handle>
+  Place<Handle> place(Handle& handle) {
+    return {handle, place_is_null};
+  }
+  // Leaves the options of a secret without one.
+  void without_key() {
+    options.key = nullptr;
+    options.key_bytes = 0;
+  }
+  void close_reader() { EXPECT_DONE(paraes_reader_close(reader.get())); }
+  void close_writer() { EXPECT_DONE(paraes_writer_close(writer.get())); }
+
+  const Buffer valid_key = make_key(32);
+  const Buffer block16 = pattern(16);
+  const Buffer text = pattern(64);
+  Buffer room = Buffer(4096);
+  Buffer valid_tag = Buffer(16);
+
+  support::GcmHandle gcm = support::new_gcm(valid_key);
+  support::BlockHandle block = support::new_block(valid_key);
+  support::XtsHandle xts = support::new_xts(valid_key, 0);
+  support::SecretHandle secret = support::key_secret(valid_key);
+  support::SecretHandle new_secret = support::key_secret(valid_key);
   support::EncryptorHandle encryptor;
   support::DecryptorHandle decryptor;
   support::ReaderHandle reader;
   support::WriterHandle writer;
+  KernelListHandle kernels;
+  DeviceListHandle devices;
+  bool place_is_null = false;
+
+  const void* key = valid_key.data();
+  std::size_t key_bytes = 32;
+  std::size_t unit_bytes = 0;
+  const void* nonce = block16.data();
+  std::size_t nonce_bytes = 12;
+  const void* iv = block16.data();
+  std::uint64_t offset = 0;
+  std::size_t aad_bytes = 0;  // of NULL
+  const void* in = text.data();
+  std::size_t bytes = 64;
+  void* out = room.data();
+  std::size_t capacity = 4096;
+  std::size_t joined_bytes = 80;  // of the text with its tag
+  std::size_t opened_bytes = 48;  // of the text without a tag
+  void* tag = valid_tag.data();
+  std::size_t tag_bytes = 16;
+  Larger<paraes_gcm_message> larger_message;
+  paraes_gcm_message& message = larger_message.known;
+  paraes_gcm_message* messages = &message;
+  std::size_t message_bytes = sizeof(paraes_gcm_message);
+
+  Larger<paraes_secret_options> larger_options;
+  paraes_secret_options& options = larger_options.known;
+  const paraes_secret_options* options_of_secret = &options;
+  const char* names[1] = {nullptr};
+  const Buffer sealed_text = support::seal(secret.get(), text);
+  const void* sealed = sealed_text.data();
+  std::size_t sealed_bytes = sealed_text.size();
+  std::size_t range_bytes = 1;
   std::size_t size = 0;
+  std::size_t* written = &size;
+
+  const support::TemporaryFolder folder;
+  const std::string file = folder.path("file");
+  const std::string other = folder.path("other");
+  const std::string key_file = folder.path("key");
+  const std::string directory = folder.path("");
+  const char* from = file.c_str();
+  const char* to = other.c_str();
+  const char* path_of_key = key_file.c_str();
+  paraes_file_options some_options = PARAES_FILE_OPTIONS;
+  const paraes_file_options* file_options = nullptr;
+  paraes_source source = PARAES_SOURCE;
+  const paraes_source* from_source = &source;
+  paraes_sink sink = PARAES_SINK;
+  const paraes_sink* to_sink = &sink;
+  std::int64_t position = 0;
+  int whence = 0;
+
+  const char* kernel = "auto";
+  const char* device = "cpu";
+  const void* const device_keys[1] = {key};
+  const void* const* keys = device_keys;
+  paraes_stream stream = PARAES_STREAM;
+  const paraes_stream* on_stream = nullptr;
+  paraes_kernel_info kernel_info = PARAES_KERNEL_INFO;
+  paraes_device_info device_info = PARAES_DEVICE_INFO;
+  paraes_device_gcm* device_gcm = nullptr;
+  paraes_device_ctr* device_ctr = nullptr;
+  paraes_device_verdict* verdict = nullptr;
+  int ready = 0;
 };
 
-struct Case {
-  const char* function;
+struct Change {
   const char* what;  // is wrong
-  std::function<int(Valid& v)> call;
+  void (*make)(Arguments& a);
   int code = PARAES_INVALID_ARGUMENT;
 };
 
+struct Call {
+  const char* function;
+  int (*with)(Arguments& a);
+};
+
+struct Function {
+  Call call;
+  std::vector<Change> changes;
+  int code = PARAES_OK;  // without a change
+};
+
+// A call of `function` with these members of the Arguments `a`.
+// clang-format off
+#define CALL(function, ...) \
+  Call { #function, []([[maybe_unused]] Arguments& a) { return function(__VA_ARGS__); } }
+// clang-format on
+// Change::make as a list of expressions.
+#define WITH(...) [](Arguments& a) { static_cast<void>((__VA_ARGS__)); }
+
 // NOLINTBEGIN(readability-function-size): a table
-std::vector<Case> cases() {
+std::vector<Function> functions() {
   return {
-      {"paraes_random_bytes", "NULL", [](Valid&) { return paraes_random_bytes(nullptr, 1); }},
-      {"paraes_random_key", "NULL", [](Valid&) { return paraes_random_key(nullptr, 32); }},
-      {"paraes_random_key", "size 0", [](Valid& v) { return paraes_random_key(v.out.data(), 0); }},
-      {"paraes_random_key", "size 17",
-       [](Valid& v) { return paraes_random_key(v.out.data(), 17); }},
-      {"paraes_kernels", "NULL", [](Valid&) { return paraes_kernels(0, nullptr); }},
-      {"paraes_select_kernel", "NULL place",
-       [](Valid&) { return paraes_select_kernel("auto", "cpu", 0, nullptr); }},
-      {"paraes_select_kernel", "unknown",
-       [](Valid&) {
-         paraes_kernel_list* list = nullptr;
-         return paraes_select_kernel("none", "cpu", 0, &list);
-       },
-       PARAES_UNKNOWN_KERNEL},
-      {"paraes_select_kernel", "a device that is none",
-       [](Valid&) {
-         paraes_kernel_list* list = nullptr;
-         return paraes_select_kernel("auto", "gpu", 0, &list);
-       }},
-      {"paraes_kernel_at", "NULL list",
-       [](Valid&) {
-         paraes_kernel_info info = PARAES_KERNEL_INFO;
-         return paraes_kernel_at(nullptr, 0, &info);
-       }},
-      {"paraes_devices", "NULL", [](Valid&) { return paraes_devices(nullptr); }},
-      {"paraes_device_at", "NULL list",
-       [](Valid&) {
-         paraes_device_info info = PARAES_DEVICE_INFO;
-         return paraes_device_at(nullptr, 0, &info);
-       }},
+      {CALL(paraes_random_bytes, a.out, a.bytes), {{"NULL", WITH(a.out = nullptr)}}},
+      {CALL(paraes_random_key, a.out, a.key_bytes),
+       {{"NULL", WITH(a.out = nullptr)},
+        {"size 0", WITH(a.key_bytes = 0)},
+        {"size 17", WITH(a.key_bytes = 17)}}},
+      {CALL(paraes_kernels, 0, a.place(a.kernels)), {{"NULL", WITH(a.place_is_null = true)}}},
+      {CALL(paraes_select_kernel, a.kernel, a.device, 0, a.place(a.kernels)),
+       {{"NULL place", WITH(a.place_is_null = true)},
+        {"unknown", WITH(a.kernel = "none"), PARAES_UNKNOWN_KERNEL},
+        {"a device that is none", WITH(a.device = "gpu")}}},
+      {CALL(paraes_kernel_at, nullptr, 0, &a.kernel_info), {}, PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_devices, a.place(a.devices)), {{"NULL", WITH(a.place_is_null = true)}}},
+      {CALL(paraes_device_at, nullptr, 0, &a.device_info), {}, PARAES_INVALID_ARGUMENT},
 
-      {"paraes_gcm_key_new", "NULL place",
-       [](Valid& v) { return paraes_gcm_key_new(nullptr, v.key.data(), 32, nullptr); }},
-      {"paraes_gcm_key_new", "NULL key",
-       [](Valid&) {
-         paraes_gcm_key* made = nullptr;
-         return paraes_gcm_key_new(&made, nullptr, 32, nullptr);
-       }},
-      {"paraes_gcm_key_new", "size 0",
-       [](Valid&) {
-         paraes_gcm_key* made = nullptr;
-         return paraes_gcm_key_new(&made, nullptr, 0, nullptr);
-       }},
-      {"paraes_gcm_key_new", "size 31",
-       [](Valid& v) {
-         paraes_gcm_key* made = nullptr;
-         return paraes_gcm_key_new(&made, v.key.data(), 31, nullptr);
-       }},
-      {"paraes_gcm_encrypt", "NULL handle",
-       [](Valid& v) {
-         return paraes_gcm_encrypt(nullptr, v.nonce.data(), 12, nullptr, 0, v.text.data(), 64,
-                                   v.out.data(), v.tag.data());
-       }},
-      {"paraes_gcm_encrypt", "NULL nonce",
-       [](Valid& v) {
-         return paraes_gcm_encrypt(v.gcm.get(), nullptr, 12, nullptr, 0, v.text.data(), 64,
-                                   v.out.data(), v.tag.data());
-       }},
-      {"paraes_gcm_encrypt", "nonce of 0 bytes",
-       [](Valid& v) {
-         return paraes_gcm_encrypt(v.gcm.get(), nullptr, 0, nullptr, 0, v.text.data(), 64,
-                                   v.out.data(), v.tag.data());
-       }},
-      {"paraes_gcm_encrypt", "NULL associated data",
-       [](Valid& v) {
-         return paraes_gcm_encrypt(v.gcm.get(), v.nonce.data(), 12, nullptr, 1, v.text.data(), 64,
-                                   v.out.data(), v.tag.data());
-       }},
-      {"paraes_gcm_encrypt", "NULL input",
-       [](Valid& v) {
-         return paraes_gcm_encrypt(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, nullptr, 64,
-                                   v.out.data(), v.tag.data());
-       }},
-      {"paraes_gcm_encrypt", "NULL output",
-       [](Valid& v) {
-         return paraes_gcm_encrypt(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(), 64,
-                                   nullptr, v.tag.data());
-       }},
-      {"paraes_gcm_encrypt", "NULL tag",
-       [](Valid& v) {
-         return paraes_gcm_encrypt(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(), 64,
-                                   v.out.data(), nullptr);
-       }},
-      {"paraes_gcm_encrypt", "output that overlaps the input partly",
-       [](Valid& v) {
-         return paraes_gcm_encrypt(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.out.data(), 64,
-                                   v.out.data() + 1, v.tag.data());
-       }},
-      {"paraes_gcm_decrypt", "NULL handle",
-       [](Valid& v) {
-         return paraes_gcm_decrypt(nullptr, v.nonce.data(), 12, nullptr, 0, v.text.data(), 64,
-                                   v.out.data(), v.tag.data(), 16);
-       }},
-      {"paraes_gcm_decrypt", "NULL tag",
-       [](Valid& v) {
-         return paraes_gcm_decrypt(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(), 64,
-                                   v.out.data(), nullptr, 16);
-       }},
-      {"paraes_gcm_decrypt", "tag of 0 bytes",
-       [](Valid& v) {
-         return paraes_gcm_decrypt(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(), 64,
-                                   v.out.data(), nullptr, 0);
-       }},
-      {"paraes_gcm_decrypt", "tag of 17 bytes",
-       [](Valid& v) {
-         return paraes_gcm_decrypt(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(), 64,
-                                   v.out.data(), v.out.data() + 100, 17);
-       }},
-      {"paraes_gcm_encrypt_into", "NULL handle",
-       [](Valid& v) {
-         return paraes_gcm_encrypt_into(nullptr, v.nonce.data(), 12, nullptr, 0, v.text.data(), 64,
-                                        v.out.data(), 80);
-       }},
-      {"paraes_gcm_encrypt_into", "output of another size",
-       [](Valid& v) {
-         return paraes_gcm_encrypt_into(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(),
-                                        64, v.out.data(), 79);
-       }},
-      {"paraes_gcm_encrypt_into", "size whose tag does not fit",
-       [](Valid& v) {
-         return paraes_gcm_encrypt_into(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(),
-                                        SIZE_MAX - 3, v.out.data(), 12);
-       }},
-      {"paraes_gcm_encrypt_into", "the same for an output of 0 bytes",
-       [](Valid& v) {
-         return paraes_gcm_encrypt_into(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(),
-                                        SIZE_MAX - 15, v.out.data(), 0);
-       }},
-      {"paraes_gcm_encrypt_into", "tag over the nonce",
-       [](Valid& v) {
-         return paraes_gcm_encrypt_into(v.gcm.get(), v.out.data() + 64, 12, nullptr, 0,
-                                        v.text.data(), 64, v.out.data(), 80);
-       }},
-      {"paraes_gcm_encrypt_into", "tag over the end of the input",
-       [](Valid& v) {
-         return paraes_gcm_encrypt_into(v.gcm.get(), v.nonce.data(), 12, nullptr, 0,
-                                        v.out.data() + 64, 64, v.out.data(), 80);
-       }},
-      {"paraes_gcm_decrypt_into", "NULL handle",
-       [](Valid& v) {
-         return paraes_gcm_decrypt_into(nullptr, v.nonce.data(), 12, nullptr, 0, v.text.data(), 64,
-                                        v.out.data(), 48);
-       }},
-      {"paraes_gcm_decrypt_into", "input shorter than a tag",
-       [](Valid& v) {
-         return paraes_gcm_decrypt_into(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(),
-                                        15, v.out.data(), 0);
-       }},
-      {"paraes_gcm_decrypt_into", "output of another size",
-       [](Valid& v) {
-         return paraes_gcm_decrypt_into(v.gcm.get(), v.nonce.data(), 12, nullptr, 0, v.text.data(),
-                                        64, v.out.data(), 64);
-       }},
-      {"paraes_gcm_encrypt_many", "NULL handle",
-       [](Valid& v) {
-         return paraes_gcm_encrypt_many(nullptr, &v.message, 1, sizeof(paraes_gcm_message));
-       }},
-      {"paraes_gcm_encrypt_many", "NULL messages",
-       [](Valid& v) {
-         return paraes_gcm_encrypt_many(v.gcm.get(), nullptr, 1, sizeof(paraes_gcm_message));
-       }},
-      {"paraes_gcm_encrypt_many", "size 0 of a message",
-       [](Valid& v) { return paraes_gcm_encrypt_many(v.gcm.get(), &v.message, 1, 0); }},
-      {"paraes_gcm_encrypt_many", "size of a message that its members do not allow",
-       [](Valid& v) {
-         return paraes_gcm_encrypt_many(v.gcm.get(), &v.message, 1, sizeof(paraes_gcm_message) + 1);
-       }},
-      {"paraes_gcm_encrypt_many", "value in a member of a later version",
-       [](Valid& v) {
-         struct {
-           paraes_gcm_message message;
-           std::uint64_t later;
-         } larger = {v.message, 1};
-         return paraes_gcm_encrypt_many(v.gcm.get(), &larger.message, 1, sizeof larger);
-       }},
-      {"paraes_gcm_encrypt_many", "NULL tag",
-       [](Valid& v) {
-         v.message.tag = nullptr;
-         return paraes_gcm_encrypt_many(v.gcm.get(), &v.message, 1, sizeof(paraes_gcm_message));
-       }},
-      {"paraes_gcm_encrypt_many", "tag of 12 bytes",
-       [](Valid& v) {
-         v.message.tag_bytes = 12;
-         return paraes_gcm_encrypt_many(v.gcm.get(), &v.message, 1, sizeof(paraes_gcm_message));
-       }},
-      {"paraes_gcm_decrypt_many", "NULL handle",
-       [](Valid& v) {
-         return paraes_gcm_decrypt_many(nullptr, &v.message, 1, sizeof(paraes_gcm_message));
-       }},
-      {"paraes_gcm_decrypt_many", "NULL text",
-       [](Valid& v) {
-         v.message.in = nullptr;
-         return paraes_gcm_decrypt_many(v.gcm.get(), &v.message, 1, sizeof(paraes_gcm_message));
-       }},
-
-      {"paraes_block_key_new", "NULL place",
-       [](Valid& v) { return paraes_block_key_new(nullptr, v.key.data(), 32, nullptr); }},
-      {"paraes_block_key_new", "size 8",
-       [](Valid& v) {
-         paraes_block_key* made = nullptr;
-         return paraes_block_key_new(&made, v.key.data(), 8, nullptr);
-       }},
-      {"paraes_ctr", "NULL handle",
-       [](Valid& v) {
-         return paraes_ctr(nullptr, v.block16.data(), 0, v.text.data(), 64, v.out.data());
-       }},
-      {"paraes_ctr", "NULL counter",
-       [](Valid& v) {
-         return paraes_ctr(v.block.get(), nullptr, 0, v.text.data(), 64, v.out.data());
-       }},
-      {"paraes_ctr", "end of the stream",
-       [](Valid& v) {
-         return paraes_ctr(v.block.get(), v.block16.data(), UINT64_MAX - 3, v.text.data(), 64,
-                           v.out.data());
-       }},
-      {"paraes_cbc_encrypt", "NULL handle",
-       [](Valid& v) {
-         return paraes_cbc_encrypt(nullptr, v.block16.data(), v.text.data(), 64, v.out.data());
-       }},
-      {"paraes_cbc_encrypt", "NULL IV",
-       [](Valid& v) {
-         return paraes_cbc_encrypt(v.block.get(), nullptr, v.text.data(), 64, v.out.data());
-       }},
-      {"paraes_cbc_encrypt", "a part of a block",
-       [](Valid& v) {
-         return paraes_cbc_encrypt(v.block.get(), v.block16.data(), v.text.data(), 63,
-                                   v.out.data());
-       }},
-      {"paraes_cbc_decrypt", "NULL handle",
-       [](Valid& v) {
-         return paraes_cbc_decrypt(nullptr, v.block16.data(), v.text.data(), 64, v.out.data());
-       }},
-      {"paraes_cbc_decrypt", "NULL output",
-       [](Valid& v) {
-         return paraes_cbc_decrypt(v.block.get(), v.block16.data(), v.text.data(), 64, nullptr);
-       }},
-      {"paraes_ecb_encrypt", "NULL handle",
-       [](Valid& v) { return paraes_ecb_encrypt(nullptr, v.text.data(), 64, v.out.data()); }},
-      {"paraes_ecb_encrypt", "a part of a block",
-       [](Valid& v) { return paraes_ecb_encrypt(v.block.get(), v.text.data(), 1, v.out.data()); }},
-      {"paraes_ecb_decrypt", "NULL handle",
-       [](Valid& v) { return paraes_ecb_decrypt(nullptr, v.text.data(), 64, v.out.data()); }},
-      {"paraes_ecb_decrypt", "NULL input",
-       [](Valid& v) { return paraes_ecb_decrypt(v.block.get(), nullptr, 64, v.out.data()); }},
-      {"paraes_xts_key_new", "NULL place",
-       [](Valid& v) { return paraes_xts_key_new(nullptr, v.key.data(), 32, 0, nullptr); }},
-      {"paraes_xts_key_new", "size 16",
-       [](Valid& v) {
-         paraes_xts_key* made = nullptr;
-         return paraes_xts_key_new(&made, v.key.data(), 16, 0, nullptr);
-       }},
-      {"paraes_xts_key_new", "halves that are equal",
-       [](Valid&) {
-         paraes_xts_key* made = nullptr;
-         const Buffer equal(32, 7);
-         return paraes_xts_key_new(&made, equal.data(), 32, 0, nullptr);
-       }},
-      {"paraes_xts_key_new", "data units of 15 bytes",
-       [](Valid& v) {
-         paraes_xts_key* made = nullptr;
-         return paraes_xts_key_new(&made, v.key.data(), 32, 15, nullptr);
-       }},
-      {"paraes_xts_encrypt", "NULL handle",
-       [](Valid& v) {
-         return paraes_xts_encrypt(nullptr, v.block16.data(), v.text.data(), 64, v.out.data());
-       }},
-      {"paraes_xts_encrypt", "0 bytes",
-       [](Valid& v) {
-         return paraes_xts_encrypt(v.xts.get(), v.block16.data(), v.text.data(), 0, v.out.data());
-       }},
-      {"paraes_xts_decrypt", "NULL handle",
-       [](Valid& v) {
-         return paraes_xts_decrypt(nullptr, v.block16.data(), v.text.data(), 64, v.out.data());
-       }},
-      {"paraes_xts_decrypt", "NULL unit",
-       [](Valid& v) {
-         return paraes_xts_decrypt(v.xts.get(), nullptr, v.text.data(), 64, v.out.data());
-       }},
-
-      {"paraes_secret_new", "NULL place",
-       [](Valid& v) { return paraes_secret_new(nullptr, &v.options); }},
-      {"paraes_secret_new", "NULL options",
-       [](Valid&) {
-         paraes_secret* made = nullptr;
-         return paraes_secret_new(&made, nullptr);
-       }},
-      {"paraes_secret_new", "no secret",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.key = nullptr;
-         v.options.key_bytes = 0;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "two secrets",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.passphrase = "x";
-         v.options.passphrase_bytes = 1;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "NULL key",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.key = nullptr;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "key of 17 bytes",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.key_bytes = 17;
-         return paraes_secret_new(&made, &v.options);
-       },
-       PARAES_WRONG_KEY_SIZE},
-      {"paraes_secret_new", "key file that is missing",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.key = nullptr;
-         v.options.key_bytes = 0;
-         v.options.key_file = v.other.c_str();
-         return paraes_secret_new(&made, &v.options);
-       },
-       PARAES_IO_ERROR},
-      {"paraes_secret_new", "empty passphrase",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.key = nullptr;
-         v.options.key_bytes = 0;
-         v.options.passphrase = "";
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "NULL recipient",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         const char* const none[] = {nullptr};
-         v.options.key = nullptr;
-         v.options.key_bytes = 0;
-         v.options.recipients = none;
-         v.options.recipient_count = 1;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "NULL list of identities",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.key = nullptr;
-         v.options.key_bytes = 0;
-         v.options.identity_count = 1;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "unknown format",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.format = "zip";
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "long context",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.context = v.out.data();
-         v.options.context_bytes = 513;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "option of another format",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.tink_hash = "sha1";
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "size 0 of the options",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.size = 0;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "a size that no structure has",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.size = SIZE_MAX;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "cost of scrypt for a key",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.scrypt_log2n = 15;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "cost of scrypt for recipients",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         const char* const to[] = {"age1x"};
-         v.options.key = nullptr;
-         v.options.key_bytes = 0;
-         v.options.recipients = to;
-         v.options.recipient_count = 1;
-         v.options.scrypt_log2n = 15;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "size of new keys for identities",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         const char* const files[] = {v.file.c_str()};
-         v.options.key = nullptr;
-         v.options.key_bytes = 0;
-         v.options.identities = files;
-         v.options.identity_count = 1;
-         v.options.key_bits = 128;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "segments of tink that are too small",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.format = "tink";
-         v.options.segment_size = 1;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "value in a member of a later version",
-       [](Valid& v) {
-         struct {
-           paraes_secret_options options;
-           int later;
-         } larger = {v.options, 1};
-         paraes_secret* made = nullptr;
-         larger.options.size = sizeof larger;
-         return paraes_secret_new(&made, &larger.options);
-       }},
-
-      {"paraes_secret_new", "a cost of scrypt that is too high",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.scrypt_log2n = 41;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_new", "a limit for scrypt that is too high",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         v.options.max_scrypt_log2n = UINT_MAX;
-         return paraes_secret_new(&made, &v.options);
-       }},
-      {"paraes_secret_from_key", "NULL key",
-       [](Valid&) {
-         paraes_secret* made = nullptr;
-         return paraes_secret_from_key(&made, nullptr, 32);
-       }},
-      {"paraes_secret_from_key", "size 0",
-       [](Valid& v) {
-         paraes_secret* made = nullptr;
-         return paraes_secret_from_key(&made, v.key.data(), 0);
-       },
-       PARAES_WRONG_KEY_SIZE},
-      {"paraes_secret_from_key_file", "NULL path",
-       [](Valid&) {
-         paraes_secret* made = nullptr;
-         return paraes_secret_from_key_file(&made, nullptr);
-       }},
-      {"paraes_secret_from_passphrase", "0 bytes",
-       [](Valid&) {
-         paraes_secret* made = nullptr;
-         return paraes_secret_from_passphrase(&made, nullptr, 0);
-       }},
-
-      {"paraes_seal", "NULL secret",
-       [](Valid& v) {
-         return paraes_seal(nullptr, v.text.data(), 64, v.out.data(), v.out.size(), &v.size,
-                            nullptr);
-       }},
-      {"paraes_seal", "NULL text",
-       [](Valid& v) {
-         return paraes_seal(v.secret.get(), nullptr, 64, v.out.data(), v.out.size(), &v.size,
-                            nullptr);
-       }},
-      {"paraes_seal", "NULL output",
-       [](Valid& v) {
-         return paraes_seal(v.secret.get(), v.text.data(), 64, nullptr, 4096, &v.size, nullptr);
-       }},
-      {"paraes_seal", "NULL size",
-       [](Valid& v) {
-         return paraes_seal(v.secret.get(), v.text.data(), 64, v.out.data(), v.out.size(), nullptr,
-                            nullptr);
-       }},
-      {"paraes_seal", "output that is too small",
-       [](Valid& v) {
-         return paraes_seal(v.secret.get(), v.text.data(), 64, v.out.data(), v.sealed.size() - 1,
-                            &v.size, nullptr);
-       }},
-      {"paraes_seal", "output over the input",
-       [](Valid& v) {
-         return paraes_seal(v.secret.get(), v.out.data(), 64, v.out.data(), v.out.size(), &v.size,
-                            nullptr);
-       }},
-      {"paraes_unseal", "NULL secret",
-       [](Valid& v) {
-         return paraes_unseal(nullptr, v.sealed.data(), v.sealed.size(), v.out.data(), v.out.size(),
-                              &v.size, nullptr);
-       }},
-      {"paraes_unseal", "0 bytes",
-       [](Valid& v) {
-         return paraes_unseal(v.secret.get(), nullptr, 0, v.out.data(), v.out.size(), &v.size,
-                              nullptr);
-       },
+      {CALL(paraes_gcm_key_new, a.place(a.gcm), a.key, a.key_bytes, nullptr),
+       {{"NULL place", WITH(a.place_is_null = true)},
+        {"NULL key", WITH(a.key = nullptr)},
+        {"size 0", WITH(a.key = nullptr, a.key_bytes = 0)},
+        {"size 31", WITH(a.key_bytes = 31)}}},
+      {CALL(paraes_gcm_encrypt, a.gcm.get(), a.nonce, a.nonce_bytes, nullptr, a.aad_bytes, a.in,
+            a.bytes, a.out, a.tag),
+       {{"NULL handle", WITH(a.gcm.reset())},
+        {"NULL nonce", WITH(a.nonce = nullptr)},
+        {"nonce of 0 bytes", WITH(a.nonce = nullptr, a.nonce_bytes = 0)},
+        {"NULL associated data", WITH(a.aad_bytes = 1)},
+        {"NULL input", WITH(a.in = nullptr)},
+        {"NULL output", WITH(a.out = nullptr)},
+        {"NULL tag", WITH(a.tag = nullptr)},
+        {"output that overlaps the input partly",
+         WITH(a.in = a.room.data(), a.out = a.room.data() + 1)}}},
+      {CALL(paraes_gcm_decrypt, a.gcm.get(), a.nonce, a.nonce_bytes, nullptr, a.aad_bytes, a.in,
+            a.bytes, a.out, a.tag, a.tag_bytes),
+       {{"NULL handle", WITH(a.gcm.reset())},
+        {"NULL tag", WITH(a.tag = nullptr)},
+        {"tag of 0 bytes", WITH(a.tag = nullptr, a.tag_bytes = 0)},
+        {"tag of 17 bytes", WITH(a.tag = a.room.data() + 100, a.tag_bytes = 17)}},
        PARAES_INTEGRITY_ERROR},
-      {"paraes_unseal", "output that is too small",
-       [](Valid& v) {
-         return paraes_unseal(v.secret.get(), v.sealed.data(), v.sealed.size(), v.out.data(), 63,
-                              &v.size, nullptr);
-       }},
-      {"paraes_unseal_range", "NULL secret",
-       [](Valid& v) {
-         return paraes_unseal_range(nullptr, v.sealed.data(), v.sealed.size(), 0, v.out.data(), 1,
-                                    nullptr);
-       }},
-      {"paraes_unseal_range", "range beyond the end",
-       [](Valid& v) {
-         return paraes_unseal_range(v.secret.get(), v.sealed.data(), v.sealed.size(), 60,
-                                    v.out.data(), 5, nullptr);
-       }},
-
-      {"paraes_encryptor_new", "NULL place",
-       [](Valid& v) { return paraes_encryptor_new(nullptr, v.secret.get(), nullptr); }},
-      {"paraes_encryptor_new", "NULL secret",
-       [](Valid&) {
-         paraes_encryptor* made = nullptr;
-         return paraes_encryptor_new(&made, nullptr, nullptr);
-       }},
-      {"paraes_encryptor_update", "NULL handle",
-       [](Valid& v) {
-         return paraes_encryptor_update(nullptr, v.text.data(), 64, v.out.data(), 4096, &v.size);
-       }},
-      {"paraes_encryptor_update", "NULL text",
-       [](Valid& v) {
-         return paraes_encryptor_update(v.encryptor.get(), nullptr, 64, v.out.data(), 4096,
-                                        &v.size);
-       }},
-      {"paraes_encryptor_update", "output that is too small",
-       [](Valid& v) {
-         return paraes_encryptor_update(v.encryptor.get(), v.text.data(), 64, v.out.data(),
-                                        paraes_encryptor_bound(v.encryptor.get(), 64) - 1, &v.size);
-       }},
-      {"paraes_encryptor_update", "more bytes than a message has",
-       [](Valid& v) {
-         EXPECT_EQ(paraes_encryptor_bound(v.encryptor.get(), SIZE_MAX), 0U);
-         return paraes_encryptor_update(v.encryptor.get(), v.text.data(), SIZE_MAX - 5,
-                                        v.out.data(), 4096, &v.size);
-       }},
-      {"paraes_encryptor_finish", "NULL handle",
-       [](Valid& v) { return paraes_encryptor_finish(nullptr, v.out.data(), 4096, &v.size); }},
-      {"paraes_encryptor_finish", "0 bytes of room",
-       [](Valid& v) { return paraes_encryptor_finish(v.encryptor.get(), nullptr, 0, &v.size); }},
-      {"paraes_decryptor_new", "NULL place",
-       [](Valid& v) { return paraes_decryptor_new(nullptr, v.secret.get(), nullptr); }},
-      {"paraes_decryptor_new", "NULL secret",
-       [](Valid&) {
-         paraes_decryptor* made = nullptr;
-         return paraes_decryptor_new(&made, nullptr, nullptr);
-       }},
-      {"paraes_decryptor_update", "NULL handle",
-       [](Valid& v) {
-         return paraes_decryptor_update(nullptr, v.text.data(), 64, v.out.data(), 4096, &v.size);
-       }},
-      {"paraes_decryptor_update", "output that is too small",
-       [](Valid& v) {
-         return paraes_decryptor_update(v.decryptor.get(), v.sealed.data(), v.sealed.size(),
-                                        v.out.data(), v.sealed.size() - 1, &v.size);
-       }},
-      {"paraes_decryptor_update", "more bytes than a message has",
-       [](Valid& v) {
-         EXPECT_EQ(paraes_decryptor_bound(v.decryptor.get(), SIZE_MAX), 0U);
-         return paraes_decryptor_update(v.decryptor.get(), v.text.data(), SIZE_MAX - 5,
-                                        v.out.data(), 4096, &v.size);
-       }},
-      {"paraes_decryptor_finish", "NULL handle",
-       [](Valid& v) { return paraes_decryptor_finish(nullptr, v.out.data(), 4096, &v.size); }},
-      {"paraes_decryptor_finish", "NULL size",
-       [](Valid& v) {
-         return paraes_decryptor_finish(v.decryptor.get(), v.out.data(), 4096, nullptr);
-       }},
-      {"paraes_decryptor_finish", "nothing came",
-       [](Valid& v) { return paraes_decryptor_finish(v.decryptor.get(), nullptr, 0, &v.size); },
+      {CALL(paraes_gcm_encrypt_into, a.gcm.get(), a.nonce, a.nonce_bytes, nullptr, a.aad_bytes,
+            a.in, a.bytes, a.out, a.joined_bytes),
+       {{"NULL handle", WITH(a.gcm.reset())},
+        {"output of another size", WITH(a.joined_bytes = 79)},
+        {"size whose tag does not fit", WITH(a.bytes = SIZE_MAX - 3, a.joined_bytes = 12)},
+        {"the same for an output of 0 bytes", WITH(a.bytes = SIZE_MAX - 15, a.joined_bytes = 0)},
+        {"tag over the nonce", WITH(a.nonce = a.room.data() + 64)},
+        {"tag over the end of the input", WITH(a.in = a.room.data() + 64)}}},
+      {CALL(paraes_gcm_decrypt_into, a.gcm.get(), a.nonce, a.nonce_bytes, nullptr, a.aad_bytes,
+            a.in, a.bytes, a.out, a.opened_bytes),
+       {{"NULL handle", WITH(a.gcm.reset())},
+        {"input shorter than a tag", WITH(a.bytes = 15, a.opened_bytes = 0)},
+        {"output of another size", WITH(a.opened_bytes = 64)}},
+       PARAES_INTEGRITY_ERROR},
+      {CALL(paraes_gcm_encrypt_many, a.gcm.get(), a.messages, 1, a.message_bytes),
+       {{"NULL handle", WITH(a.gcm.reset())},
+        {"NULL messages", WITH(a.messages = nullptr)},
+        {"size 0 of a message", WITH(a.message_bytes = 0)},
+        {"size of a message that its members do not allow", WITH(++a.message_bytes)},
+        {"value in a member of a later version",
+         WITH(a.larger_message.later = 1, a.message_bytes = sizeof a.larger_message)},
+        {"NULL tag", WITH(a.message.tag = nullptr)},
+        {"tag of 12 bytes", WITH(a.message.tag_bytes = 12)}}},
+      {CALL(paraes_gcm_decrypt_many, a.gcm.get(), a.messages, 1, a.message_bytes),
+       {{"NULL handle", WITH(a.gcm.reset())}, {"NULL text", WITH(a.message.in = nullptr)}},
        PARAES_INTEGRITY_ERROR},
 
-      {"paraes_encrypt_file", "NULL path",
-       [](Valid& v) {
-         return paraes_encrypt_file(nullptr, v.other.c_str(), v.secret.get(), nullptr, nullptr);
-       }},
-      {"paraes_encrypt_file", "NULL secret",
-       [](Valid& v) {
-         return paraes_encrypt_file(v.file.c_str(), v.other.c_str(), nullptr, nullptr, nullptr);
-       }},
-      {"paraes_encrypt_file", "missing file",
-       [](Valid& v) {
-         return paraes_encrypt_file(v.other.c_str(), nullptr, v.secret.get(), nullptr, nullptr);
-       },
-       PARAES_IO_ERROR},
-      {"paraes_encrypt_file", "its own output",
-       [](Valid& v) {
-         paraes_file_options options = PARAES_FILE_OPTIONS;
-         options.overwrite = 1;
-         return paraes_encrypt_file(v.file.c_str(), v.file.c_str(), v.secret.get(), &options,
-                                    nullptr);
-       }},
-      {"paraes_encrypt_file", "a device",
-       [](Valid& v) {
-         return paraes_encrypt_file("/dev/null", v.other.c_str(), v.secret.get(), nullptr, nullptr);
-       }},
-      {"paraes_decrypt_file", "NULL path",
-       [](Valid& v) {
-         return paraes_decrypt_file(nullptr, v.other.c_str(), v.secret.get(), nullptr, nullptr);
-       }},
-      {"paraes_decrypt_file", "name without .paes",
-       [](Valid& v) {
-         return paraes_decrypt_file(v.file.c_str(), nullptr, v.secret.get(), nullptr, nullptr);
-       }},
-      {"paraes_verify_file", "NULL path",
-       [](Valid& v) { return paraes_verify_file(nullptr, v.secret.get(), nullptr, nullptr); }},
-      {"paraes_verify_file", "small options",
-       [](Valid& v) {
-         paraes_file_options options = PARAES_FILE_OPTIONS;
-         options.size = 8;
-         return paraes_verify_file(v.file.c_str(), v.secret.get(), &options, nullptr);
-       }},
-      {"paraes_rekey_file", "NULL path",
-       [](Valid& v) {
-         return paraes_rekey_file(nullptr, v.secret.get(), v.secret.get(), nullptr, nullptr);
-       }},
-      {"paraes_rekey_file", "NULL new secret",
-       [](Valid& v) {
-         return paraes_rekey_file(v.file.c_str(), v.secret.get(), nullptr, nullptr, nullptr);
-       }},
+      {CALL(paraes_block_key_new, a.place(a.block), a.key, a.key_bytes, nullptr),
+       {{"NULL place", WITH(a.place_is_null = true)}, {"size 8", WITH(a.key_bytes = 8)}}},
+      {CALL(paraes_ctr, a.block.get(), a.iv, a.offset, a.in, a.bytes, a.out),
+       {{"NULL handle", WITH(a.block.reset())},
+        {"NULL counter", WITH(a.iv = nullptr)},
+        {"end of the stream", WITH(a.offset = UINT64_MAX - 3)}}},
+      {CALL(paraes_cbc_encrypt, a.block.get(), a.iv, a.in, a.bytes, a.out),
+       {{"NULL handle", WITH(a.block.reset())},
+        {"NULL IV", WITH(a.iv = nullptr)},
+        {"a part of a block", WITH(a.bytes = 63)}}},
+      {CALL(paraes_cbc_decrypt, a.block.get(), a.iv, a.in, a.bytes, a.out),
+       {{"NULL handle", WITH(a.block.reset())}, {"NULL output", WITH(a.out = nullptr)}}},
+      {CALL(paraes_ecb_encrypt, a.block.get(), a.in, a.bytes, a.out),
+       {{"NULL handle", WITH(a.block.reset())}, {"a part of a block", WITH(a.bytes = 1)}}},
+      {CALL(paraes_ecb_decrypt, a.block.get(), a.in, a.bytes, a.out),
+       {{"NULL handle", WITH(a.block.reset())}, {"NULL input", WITH(a.in = nullptr)}}},
+      {CALL(paraes_xts_key_new, a.place(a.xts), a.key, a.key_bytes, a.unit_bytes, nullptr),
+       {{"NULL place", WITH(a.place_is_null = true)},
+        {"size 16", WITH(a.key_bytes = 16)},
+        {"halves that are equal", WITH(a.key = a.room.data())},
+        {"data units of 15 bytes", WITH(a.unit_bytes = 15)}}},
+      {CALL(paraes_xts_encrypt, a.xts.get(), a.iv, a.in, a.bytes, a.out),
+       {{"NULL handle", WITH(a.xts.reset())}, {"0 bytes", WITH(a.bytes = 0)}}},
+      {CALL(paraes_xts_decrypt, a.xts.get(), a.iv, a.in, a.bytes, a.out),
+       {{"NULL handle", WITH(a.xts.reset())}, {"NULL unit", WITH(a.iv = nullptr)}}},
 
-      {"paraes_reader_open", "NULL place",
-       [](Valid& v) {
-         return paraes_reader_open(nullptr, v.file.c_str(), v.secret.get(), nullptr);
-       }},
-      {"paraes_reader_open", "NULL path",
-       [](Valid& v) {
-         paraes_reader* made = nullptr;
-         return paraes_reader_open(&made, nullptr, v.secret.get(), nullptr);
-       }},
-      {"paraes_reader_open", "NULL secret",
-       [](Valid& v) {
-         paraes_reader* made = nullptr;
-         return paraes_reader_open(&made, v.file.c_str(), nullptr, nullptr);
-       }},
-      {"paraes_reader_open", "a folder",
-       [](Valid& v) {
-         paraes_reader* made = nullptr;
-         return paraes_reader_open(&made, v.folder.path("").c_str(), v.secret.get(), nullptr);
-       },
-       PARAES_IO_ERROR},
-      {"paraes_reader_open_source", "NULL source",
-       [](Valid& v) {
-         paraes_reader* made = nullptr;
-         return paraes_reader_open_source(&made, nullptr, v.secret.get(), nullptr);
-       }},
-      {"paraes_reader_open_source", "NULL callback",
-       [](Valid& v) {
-         paraes_reader* made = nullptr;
-         v.source.read_at = nullptr;
-         return paraes_reader_open_source(&made, &v.source, v.secret.get(), nullptr);
-       }},
-      {"paraes_reader_open_source", "0 bytes",
-       [](Valid& v) {
-         paraes_reader* made = nullptr;
-         v.source.bytes = 0;
-         return paraes_reader_open_source(&made, &v.source, v.secret.get(), nullptr);
-       },
+      {CALL(paraes_secret_new, a.place(a.secret), a.options_of_secret),
+       {{"NULL place", WITH(a.place_is_null = true)},
+        {"NULL options", WITH(a.options_of_secret = nullptr)},
+        {"no secret", WITH(a.without_key())},
+        {"two secrets", WITH(a.options.passphrase = "x", a.options.passphrase_bytes = 1)},
+        {"NULL key", WITH(a.options.key = nullptr)},
+        {"key of 17 bytes", WITH(a.options.key_bytes = 17), PARAES_WRONG_KEY_SIZE},
+        {"key file that is missing", WITH(a.without_key(), a.options.key_file = a.to),
+         PARAES_IO_ERROR},
+        {"empty passphrase", WITH(a.without_key(), a.options.passphrase = "")},
+        {"NULL recipient",
+         WITH(a.without_key(), a.options.recipients = a.names, a.options.recipient_count = 1)},
+        {"NULL list of identities", WITH(a.without_key(), a.options.identity_count = 1)},
+        {"unknown format", WITH(a.options.format = "zip")},
+        {"long context", WITH(a.options.context = a.out, a.options.context_bytes = 513)},
+        {"option of another format", WITH(a.options.tink_hash = "sha1")},
+        {"size 0 of the options", WITH(a.options.size = 0)},
+        {"a size that no structure has", WITH(a.options.size = SIZE_MAX)},
+        {"cost of scrypt for a key", WITH(a.options.scrypt_log2n = 15)},
+        {"cost of scrypt for recipients",
+         WITH(a.without_key(), a.names[0] = "age1x", a.options.recipients = a.names,
+              a.options.recipient_count = 1, a.options.scrypt_log2n = 15)},
+        {"size of new keys for identities",
+         WITH(a.without_key(), a.names[0] = a.from, a.options.identities = a.names,
+              a.options.identity_count = 1, a.options.key_bits = 128)},
+        {"segments of tink that are too small",
+         WITH(a.options.format = "tink", a.options.segment_size = 1)},
+        {"value in a member of a later version",
+         WITH(a.larger_options.later = 1, a.options.size = sizeof a.larger_options)},
+        {"a cost of scrypt that is too high", WITH(a.options.scrypt_log2n = 41)},
+        {"a limit for scrypt that is too high", WITH(a.options.max_scrypt_log2n = UINT_MAX)}}},
+      {CALL(paraes_secret_from_key, a.place(a.secret), a.key, a.key_bytes),
+       {{"NULL key", WITH(a.key = nullptr)},
+        {"size 0", WITH(a.key_bytes = 0), PARAES_WRONG_KEY_SIZE}}},
+      {CALL(paraes_secret_from_key_file, a.place(a.secret), a.path_of_key),
+       {{"NULL path", WITH(a.path_of_key = nullptr)}}},
+      {CALL(paraes_secret_from_passphrase, a.place(a.secret), a.key, a.key_bytes),
+       {{"0 bytes", WITH(a.key = nullptr, a.key_bytes = 0)}}},
+
+      {CALL(paraes_seal, a.secret.get(), a.in, a.bytes, a.out, a.capacity, a.written, nullptr),
+       {{"NULL secret", WITH(a.secret.reset())},
+        {"NULL text", WITH(a.in = nullptr)},
+        {"NULL output", WITH(a.out = nullptr)},
+        {"NULL size", WITH(a.written = nullptr)},
+        {"output that is too small", WITH(a.capacity = a.sealed_bytes - 1)},
+        {"output over the input", WITH(a.in = a.out)}}},
+      {CALL(paraes_unseal, a.secret.get(), a.sealed, a.sealed_bytes, a.out, a.capacity, a.written,
+            nullptr),
+       {{"NULL secret", WITH(a.secret.reset())},
+        {"0 bytes", WITH(a.sealed = nullptr, a.sealed_bytes = 0), PARAES_INTEGRITY_ERROR},
+        {"output that is too small", WITH(a.capacity = 63)}}},
+      {CALL(paraes_unseal_range, a.secret.get(), a.sealed, a.sealed_bytes, a.offset, a.out,
+            a.range_bytes, nullptr),
+       {{"NULL secret", WITH(a.secret.reset())},
+        {"range beyond the end", WITH(a.offset = 60, a.range_bytes = 5)}}},
+
+      {CALL(paraes_encryptor_new, a.place(a.encryptor), a.secret.get(), nullptr),
+       {{"NULL place", WITH(a.place_is_null = true)}, {"NULL secret", WITH(a.secret.reset())}}},
+      {CALL(paraes_encryptor_update, a.encryptor.get(), a.in, a.bytes, a.out, a.capacity,
+            a.written),
+       {{"NULL handle", WITH(a.encryptor.reset())},
+        {"NULL text", WITH(a.in = nullptr)},
+        {"output that is too small",
+         WITH(a.capacity = paraes_encryptor_bound(a.encryptor.get(), 64) - 1)},
+        {"more bytes than a message has", WITH(a.bytes = SIZE_MAX - 5)}}},
+      {CALL(paraes_encryptor_finish, a.encryptor.get(), a.out, a.capacity, a.written),
+       {{"NULL handle", WITH(a.encryptor.reset())},
+        {"0 bytes of room", WITH(a.out = nullptr, a.capacity = 0)}}},
+      {CALL(paraes_decryptor_new, a.place(a.decryptor), a.secret.get(), nullptr),
+       {{"NULL place", WITH(a.place_is_null = true)}, {"NULL secret", WITH(a.secret.reset())}}},
+      {CALL(paraes_decryptor_update, a.decryptor.get(), a.sealed, a.sealed_bytes, a.out, a.capacity,
+            a.written),
+       {{"NULL handle", WITH(a.decryptor.reset())},
+        {"output that is too small", WITH(a.capacity = a.sealed_bytes - 1)},
+        {"more bytes than a message has", WITH(a.sealed_bytes = SIZE_MAX - 5)}}},
+      {CALL(paraes_decryptor_finish, a.decryptor.get(), a.out, a.capacity, a.written),
+       {{"NULL handle", WITH(a.decryptor.reset())},
+        {"NULL size", WITH(a.written = nullptr)},
+        {"nothing came", WITH(a.out = nullptr, a.capacity = 0), PARAES_INTEGRITY_ERROR}},
        PARAES_INTEGRITY_ERROR},
-      {"paraes_reader_read", "NULL handle",
-       [](Valid& v) { return paraes_reader_read(nullptr, v.out.data(), 1, &v.size); }},
-      {"paraes_reader_read", "NULL output",
-       [](Valid& v) { return paraes_reader_read(v.reader.get(), nullptr, 1, &v.size); }},
-      {"paraes_reader_read", "NULL size",
-       [](Valid& v) { return paraes_reader_read(v.reader.get(), v.out.data(), 1, nullptr); }},
-      {"paraes_reader_read_at", "NULL handle",
-       [](Valid& v) { return paraes_reader_read_at(nullptr, 0, v.out.data(), 1, &v.size); }},
-      {"paraes_reader_read_at", "closed",
-       [](Valid& v) {
-         EXPECT_DONE(paraes_reader_close(v.reader.get()));
-         return paraes_reader_read_at(v.reader.get(), 0, v.out.data(), 1, &v.size);
-       }},
-      {"paraes_reader_seek", "NULL handle",
-       [](Valid&) { return paraes_reader_seek(nullptr, 0, 0, nullptr); }},
-      {"paraes_reader_seek", "whence 3",
-       [](Valid& v) { return paraes_reader_seek(v.reader.get(), 0, 3, nullptr); }},
-      {"paraes_reader_seek", "before the beginning",
-       [](Valid& v) { return paraes_reader_seek(v.reader.get(), -1, 0, nullptr); }},
-      {"paraes_reader_seek", "the least offset",
-       [](Valid& v) { return paraes_reader_seek(v.reader.get(), INT64_MIN, 2, nullptr); }},
-      {"paraes_reader_close", "NULL", [](Valid&) { return paraes_reader_close(nullptr); }},
 
-      {"paraes_writer_open", "NULL place",
-       [](Valid& v) {
-         return paraes_writer_open(nullptr, v.other.c_str(), v.secret.get(), nullptr);
-       }},
-      {"paraes_writer_open", "NULL path",
-       [](Valid& v) {
-         paraes_writer* made = nullptr;
-         return paraes_writer_open(&made, nullptr, v.secret.get(), nullptr);
-       }},
-      {"paraes_writer_open", "a file that exists",
-       [](Valid& v) {
-         paraes_writer* made = nullptr;
-         return paraes_writer_open(&made, v.file.c_str(), v.secret.get(), nullptr);
-       },
-       PARAES_TARGET_EXISTS},
-      {"paraes_writer_open_sink", "NULL sink",
-       [](Valid& v) {
-         paraes_writer* made = nullptr;
-         return paraes_writer_open_sink(&made, nullptr, v.secret.get(), nullptr);
-       }},
-      {"paraes_writer_open_sink", "NULL callback",
-       [](Valid& v) {
-         paraes_writer* made = nullptr;
-         v.sink.write = nullptr;
-         return paraes_writer_open_sink(&made, &v.sink, v.secret.get(), nullptr);
-       }},
-      {"paraes_writer_write", "NULL handle",
-       [](Valid& v) { return paraes_writer_write(nullptr, v.text.data(), 64); }},
-      {"paraes_writer_write", "NULL data",
-       [](Valid& v) { return paraes_writer_write(v.writer.get(), nullptr, 64); }},
-      {"paraes_writer_write", "closed",
-       [](Valid& v) {
-         EXPECT_DONE(paraes_writer_close(v.writer.get()));
-         return paraes_writer_write(v.writer.get(), v.text.data(), 64);
-       }},
-      {"paraes_writer_close", "NULL", [](Valid&) { return paraes_writer_close(nullptr); }},
-      {"paraes_writer_close", "aborted",
-       [](Valid& v) {
-         paraes_writer_abort(v.writer.get());
-         return paraes_writer_close(v.writer.get());
-       },
-       PARAES_ERROR},
+      {CALL(paraes_encrypt_file, a.from, a.to, a.secret.get(), a.file_options, nullptr),
+       {{"NULL path", WITH(a.from = nullptr)},
+        {"NULL secret", WITH(a.secret.reset())},
+        {"missing file", WITH(a.from = a.to, a.to = nullptr), PARAES_IO_ERROR},
+        {"its own output",
+         WITH(a.to = a.from, a.some_options.overwrite = 1, a.file_options = &a.some_options)},
+        {"a device", WITH(a.from = "/dev/null")}}},
+      {CALL(paraes_decrypt_file, a.from, a.to, a.secret.get(), nullptr, nullptr),
+       {{"NULL path", WITH(a.from = nullptr)}, {"name without .paes", WITH(a.to = nullptr)}}},
+      {CALL(paraes_verify_file, a.from, a.secret.get(), a.file_options, nullptr),
+       {{"NULL path", WITH(a.from = nullptr)},
+        {"small options", WITH(a.some_options.size = 8, a.file_options = &a.some_options)}}},
+      {CALL(paraes_rekey_file, a.from, a.secret.get(), a.new_secret.get(), nullptr, nullptr),
+       {{"NULL path", WITH(a.from = nullptr)}, {"NULL new secret", WITH(a.new_secret.reset())}}},
 
-      {"paraes_device_work_ready", "NULL work",
-       [](Valid&) {
-         int ready = 0;
-         return paraes_device_work_ready(nullptr, &ready);
-       }},
-      {"paraes_device_verdict_ready", "NULL verdict",
-       [](Valid&) {
-         int ready = 0;
-         return paraes_device_verdict_ready(nullptr, &ready);
-       }},
-      {"paraes_device_verdict_at", "NULL",
-       [](Valid&) { return paraes_device_verdict_at(nullptr, 0); }},
-      {"paraes_device_verdict_all", "NULL",
-       [](Valid&) { return paraes_device_verdict_all(nullptr); }},
-      {"paraes_device_gcm_new", "NULL stream",
-       [](Valid& v) {
-         paraes_device_gcm* made = nullptr;
-         const void* const keys[] = {v.key.data()};
-         return paraes_device_gcm_new(&made, nullptr, keys, 1, 32, nullptr);
-       }},
-      {"paraes_device_gcm_new", "NULL keys",
-       [](Valid&) {
-         paraes_device_gcm* made = nullptr;
-         paraes_stream stream = PARAES_STREAM;
-         stream.device = "opencl";
-         return paraes_device_gcm_new(&made, &stream, nullptr, 1, 32, nullptr);
-       }},
-      {"paraes_device_gcm_new", "a CPU",
-       [](Valid& v) {
-         paraes_device_gcm* made = nullptr;
-         const void* const keys[] = {v.key.data()};
-         paraes_stream stream = PARAES_STREAM;
-         stream.device = "cpu";
-         return paraes_device_gcm_new(&made, &stream, keys, 1, 32, nullptr);
-       }},
-      {"paraes_device_gcm_wait_for", "NULL",
-       [](Valid&) { return paraes_device_gcm_wait_for(nullptr, nullptr, nullptr); }},
-      {"paraes_device_gcm_encrypt", "NULL",
-       [](Valid&) {
-         return paraes_device_gcm_encrypt(nullptr, nullptr, nullptr, nullptr, 0,
-                                          sizeof(paraes_device_message), nullptr, nullptr);
-       }},
-      {"paraes_device_gcm_decrypt", "NULL",
-       [](Valid&) {
-         paraes_device_verdict* verdict = nullptr;
-         return paraes_device_gcm_decrypt(nullptr, nullptr, nullptr, nullptr, 0,
-                                          sizeof(paraes_device_message), nullptr, &verdict);
-       }},
-      {"paraes_device_gcm_encrypt_texts", "NULL",
-       [](Valid&) {
-         return paraes_device_gcm_encrypt_texts(nullptr, nullptr, 0, sizeof(paraes_device_text),
-                                                nullptr, nullptr);
-       }},
-      {"paraes_device_gcm_decrypt_texts", "NULL",
-       [](Valid&) {
-         paraes_device_verdict* verdict = nullptr;
-         return paraes_device_gcm_decrypt_texts(nullptr, nullptr, 0, sizeof(paraes_device_text),
-                                                nullptr, &verdict);
-       }},
-      {"paraes_device_ctr_new", "NULL stream",
-       [](Valid& v) {
-         paraes_device_ctr* made = nullptr;
-         const void* const keys[] = {v.key.data()};
-         return paraes_device_ctr_new(&made, nullptr, keys, 1, 32, nullptr);
-       }},
-      {"paraes_device_ctr_wait_for", "NULL",
-       [](Valid&) { return paraes_device_ctr_wait_for(nullptr, nullptr, nullptr); }},
-      {"paraes_device_ctr_process", "NULL",
-       [](Valid&) {
-         return paraes_device_ctr_process(nullptr, nullptr, nullptr, nullptr, 0,
-                                          sizeof(paraes_device_message), nullptr, nullptr);
-       }},
-      {"paraes_device_ctr_process_texts", "NULL",
-       [](Valid&) {
-         return paraes_device_ctr_process_texts(nullptr, nullptr, 0, sizeof(paraes_device_text),
-                                                nullptr, nullptr);
-       }},
+      {CALL(paraes_reader_open, a.place(a.reader), a.from, a.secret.get(), nullptr),
+       {{"NULL place", WITH(a.place_is_null = true)},
+        {"NULL path", WITH(a.from = nullptr)},
+        {"NULL secret", WITH(a.secret.reset())},
+        {"a folder", WITH(a.from = a.directory.c_str()), PARAES_IO_ERROR}}},
+      {CALL(paraes_reader_open_source, a.place(a.reader), a.from_source, a.secret.get(), nullptr),
+       {{"NULL source", WITH(a.from_source = nullptr)},
+        {"NULL callback", WITH(a.source.read_at = nullptr)},
+        {"0 bytes", WITH(a.source.bytes = 0), PARAES_INTEGRITY_ERROR}}},
+      {CALL(paraes_reader_read, a.reader.get(), a.out, 1, a.written),
+       {{"NULL handle", WITH(a.reader.reset())},
+        {"NULL output", WITH(a.out = nullptr)},
+        {"NULL size", WITH(a.written = nullptr)}}},
+      {CALL(paraes_reader_read_at, a.reader.get(), 0, a.out, 1, a.written),
+       {{"NULL handle", WITH(a.reader.reset())}, {"closed", WITH(a.close_reader())}}},
+      {CALL(paraes_reader_seek, a.reader.get(), a.position, a.whence, nullptr),
+       {{"NULL handle", WITH(a.reader.reset())},
+        {"whence 3", WITH(a.whence = 3)},
+        {"before the beginning", WITH(a.position = -1)},
+        {"the least offset", WITH(a.position = INT64_MIN, a.whence = 2)}}},
+      {CALL(paraes_reader_close, a.reader.get()), {{"NULL", WITH(a.reader.reset())}}},
+
+      {CALL(paraes_writer_open, a.place(a.writer), a.to, a.secret.get(), nullptr),
+       {{"NULL place", WITH(a.place_is_null = true)},
+        {"NULL path", WITH(a.to = nullptr)},
+        {"a file that exists", WITH(a.to = a.from), PARAES_TARGET_EXISTS}}},
+      {CALL(paraes_writer_open_sink, a.place(a.writer), a.to_sink, a.secret.get(), nullptr),
+       {{"NULL sink", WITH(a.to_sink = nullptr)}, {"NULL callback", WITH(a.sink.write = nullptr)}}},
+      {CALL(paraes_writer_write, a.writer.get(), a.in, a.bytes),
+       {{"NULL handle", WITH(a.writer.reset())},
+        {"NULL data", WITH(a.in = nullptr)},
+        {"closed", WITH(a.close_writer())}}},
+      {CALL(paraes_writer_close, a.writer.get()),
+       {{"NULL", WITH(a.writer.reset())},
+        {"aborted", WITH(paraes_writer_abort(a.writer.get())), PARAES_ERROR}}},
+
+      {CALL(paraes_device_work_ready, nullptr, &a.ready), {}, PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_verdict_ready, nullptr, &a.ready), {}, PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_verdict_at, nullptr, 0), {}, PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_verdict_all, nullptr), {}, PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_gcm_new, &a.device_gcm, a.on_stream, a.keys, 1, 32, nullptr),
+       {{"NULL keys", WITH(a.on_stream = &a.stream, a.stream.device = "opencl", a.keys = nullptr)},
+        {"a CPU", WITH(a.on_stream = &a.stream, a.stream.device = "cpu")}},
+       PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_gcm_wait_for, nullptr, nullptr, nullptr), {}, PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_gcm_encrypt, nullptr, nullptr, nullptr, nullptr, 0,
+            sizeof(paraes_device_message), nullptr, nullptr),
+       {},
+       PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_gcm_decrypt, nullptr, nullptr, nullptr, nullptr, 0,
+            sizeof(paraes_device_message), nullptr, &a.verdict),
+       {},
+       PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_gcm_encrypt_texts, nullptr, nullptr, 0, sizeof(paraes_device_text),
+            nullptr, nullptr),
+       {},
+       PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_gcm_decrypt_texts, nullptr, nullptr, 0, sizeof(paraes_device_text),
+            nullptr, &a.verdict),
+       {},
+       PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_ctr_new, &a.device_ctr, a.on_stream, a.keys, 1, 32, nullptr),
+       {},
+       PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_ctr_wait_for, nullptr, nullptr, nullptr), {}, PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_ctr_process, nullptr, nullptr, nullptr, nullptr, 0,
+            sizeof(paraes_device_message), nullptr, nullptr),
+       {},
+       PARAES_INVALID_ARGUMENT},
+      {CALL(paraes_device_ctr_process_texts, nullptr, nullptr, 0, sizeof(paraes_device_text),
+            nullptr, nullptr),
+       {},
+       PARAES_INVALID_ARGUMENT},
   };
 }
 // NOLINTEND(readability-function-size)
@@ -929,13 +492,19 @@ std::set<std::string> functions_of_the_library() {
 
 TEST(Arguments, WrongOnesAreRefusedByEveryFunction) {
   std::set<std::string> tested = without_code;
-  for (const Case& each : cases()) {
-    SCOPED_TRACE(std::string(each.function) + ": " + each.what);
-    tested.insert(each.function);
-    Valid valid;
-    const Buffer before = valid.out;
-    EXPECT_FAILS(each.code, each.call(valid));
-    EXPECT_EQ(valid.out, before) << "the output was written to";
+  for (const Function& function : functions()) {
+    SCOPED_TRACE(function.call.function);
+    tested.insert(function.call.function);
+    Arguments unchanged;
+    EXPECT_EQ(function.call.with(unchanged), function.code) << paraes_error_message();
+    for (const Change& change : function.changes) {
+      SCOPED_TRACE(change.what);
+      Arguments changed;
+      change.make(changed);
+      const Buffer before = changed.room;
+      EXPECT_FAILS(change.code, function.call.with(changed));
+      EXPECT_EQ(changed.room, before) << "the output was written to";
+    }
   }
   for (const std::string& function : functions_of_the_library()) {
     if (function.ends_with("_free")) continue;
@@ -953,6 +522,12 @@ TEST(Arguments, FailedConstructors_SetTheHandleToNull) {
   auto* secret = reinterpret_cast<paraes_secret*>(memory.data());
   EXPECT_FAILS(PARAES_INVALID_ARGUMENT, paraes_secret_new(&secret, nullptr));
   EXPECT_EQ(secret, nullptr);
+}
+
+TEST(Arguments, MoreBytesThanAMessageHas_HaveNoBound) {
+  const Arguments a;
+  EXPECT_EQ(paraes_encryptor_bound(a.encryptor.get(), SIZE_MAX), 0U);
+  EXPECT_EQ(paraes_decryptor_bound(a.decryptor.get(), SIZE_MAX), 0U);
 }
 
 TEST(Arguments, NullIsNothingToFree) {
