@@ -5,7 +5,8 @@
 
 #include <memory>
 #include <string>
-#include <vector>
+#include <tuple>
+#include <utility>
 
 #include "paraes.h"
 #include "tests/support/buffers.hpp"
@@ -51,21 +52,38 @@ inline testing::AssertionResult failed_with(int expected, int code) {
 #define ASSERT_DONE(call) ASSERT_TRUE(::paraes::support::done(call))
 #define EXPECT_FAILS(code, call) EXPECT_TRUE(::paraes::support::failed_with(code, call))
 
+// The arguments that a value stands for: data and size of a range, a handle, or itself.
+template <class Value>
+auto arguments_of(Value&& value) {
+  if constexpr (requires { value.size(); }) {
+    return std::tuple(value.data(), value.size());
+  } else if constexpr (requires { value.get(); }) {
+    return std::tuple(value.get());
+  } else {
+    return std::tuple(std::forward<Value>(value));
+  }
+}
+
+template <class Function, class... Values>
+auto call(const Function& function, Values&&... values) {
+  return std::apply(function, std::tuple_cat(arguments_of(std::forward<Values>(values))...));
+}
+
 inline GcmHandle new_gcm(const Buffer& key, const paraes_execution* execution = nullptr) {
   paraes_gcm_key* made = nullptr;
-  EXPECT_DONE(paraes_gcm_key_new(&made, key.data(), key.size(), execution));
+  EXPECT_DONE(call(paraes_gcm_key_new, &made, key, execution));
   return GcmHandle(made);
 }
 
 inline BlockHandle new_block(const Buffer& key) {
   paraes_block_key* made = nullptr;
-  EXPECT_DONE(paraes_block_key_new(&made, key.data(), key.size(), nullptr));
+  EXPECT_DONE(call(paraes_block_key_new, &made, key, nullptr));
   return BlockHandle(made);
 }
 
 inline XtsHandle new_xts(const Buffer& key, std::size_t unit_bytes) {
   paraes_xts_key* made = nullptr;
-  EXPECT_DONE(paraes_xts_key_new(&made, key.data(), key.size(), unit_bytes, nullptr));
+  EXPECT_DONE(call(paraes_xts_key_new, &made, key, unit_bytes, nullptr));
   return XtsHandle(made);
 }
 
@@ -86,8 +104,7 @@ inline SecretHandle key_secret(const Buffer& key, const char* format = nullptr) 
 inline Buffer seal(const paraes_secret* secret, Bytes plain) {
   Buffer sealed(paraes_seal_bound(secret, plain.size()));
   std::size_t written = 0;
-  EXPECT_DONE(paraes_seal(secret, plain.data(), plain.size(), sealed.data(), sealed.size(),
-                          &written, nullptr));
+  EXPECT_DONE(call(paraes_seal, secret, plain, sealed, &written, nullptr));
   sealed.resize(written);
   return sealed;
 }
@@ -95,8 +112,7 @@ inline Buffer seal(const paraes_secret* secret, Bytes plain) {
 inline Buffer unseal(const paraes_secret* secret, Bytes sealed) {
   Buffer plain(sealed.size());
   std::size_t written = 0;
-  EXPECT_DONE(paraes_unseal(secret, sealed.data(), sealed.size(), plain.data(), plain.size(),
-                            &written, nullptr));
+  EXPECT_DONE(call(paraes_unseal, secret, sealed, plain, &written, nullptr));
   plain.resize(written);
   return plain;
 }

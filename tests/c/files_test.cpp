@@ -21,12 +21,14 @@ namespace paraes {
 namespace {
 
 using support::Buffer;
+using support::call;
 using support::difference;
 using support::key_secret;
 using support::make_key;
 using support::pattern;
 using support::ReaderHandle;
 using support::seal;
+using support::SecretHandle;
 using support::unseal;
 using support::WriterHandle;
 
@@ -43,6 +45,11 @@ class Files : public testing::Test {
               std::uint64_t* bytes = nullptr) const {
     return paraes_decrypt_file(path(from).c_str(), to == nullptr ? nullptr : path(to).c_str(),
                                secret_.get(), options, bytes);
+  }
+  // The file "sealed", which has the secret `from`.
+  int rekey(const SecretHandle& from, const SecretHandle& to,
+            const paraes_file_options* options = nullptr, std::uint64_t* bytes = nullptr) const {
+    return paraes_rekey_file(path("sealed").c_str(), from.get(), to.get(), options, bytes);
   }
   ReaderHandle open_reader(const char* name) const {
     paraes_reader* made = nullptr;
@@ -62,7 +69,7 @@ class Files : public testing::Test {
 
   support::TemporaryFolder folder_;
   Buffer plain_ = pattern(3'000'000);
-  support::SecretHandle secret_ = key_secret(make_key(32));
+  SecretHandle secret_ = key_secret(make_key(32));
 };
 
 TEST_F(Files, AreEncryptedVerifiedAndDecrypted) {
@@ -166,8 +173,7 @@ TEST_F(Files, CancelledWorkLeavesNothing) {
     watched.calls = 0;
     EXPECT_FAILS(PARAES_CANCELLED, decrypt("sealed", "out", &options));
     watched.calls = 0;
-    EXPECT_FAILS(PARAES_CANCELLED, paraes_rekey_file(path("sealed").c_str(), secret_.get(),
-                                                     secret_.get(), &options, nullptr));
+    EXPECT_FAILS(PARAES_CANCELLED, rekey(secret_, secret_, &options));
     EXPECT_EQ(files(), 2);
   }
   EXPECT_EQ(unseal(secret_.get(), folder_.read("sealed")), plain_);
@@ -186,16 +192,14 @@ TEST_F(Files, AreRekeyed) {
   folder_.write("sealed", seal(secret_.get(), plain_));
   const auto to = key_secret(make_key(16, 8));
   std::uint64_t bytes = 0;
-  ASSERT_DONE(paraes_rekey_file(path("sealed").c_str(), secret_.get(), to.get(), nullptr, &bytes));
+  ASSERT_DONE(rekey(secret_, to, nullptr, &bytes));
   EXPECT_EQ(bytes, plain_.size());
   EXPECT_EQ(unseal(to.get(), folder_.read("sealed")), plain_);
   const Buffer before = folder_.read("sealed");
-  EXPECT_FAILS(PARAES_WRONG_KEY, paraes_rekey_file(path("sealed").c_str(), secret_.get(), to.get(),
-                                                   nullptr, nullptr));
+  EXPECT_FAILS(PARAES_WRONG_KEY, rekey(secret_, to));
   EXPECT_EQ(folder_.read("sealed"), before);
   const auto c2sp = key_secret(make_key(16, 8), "c2sp");
-  EXPECT_FAILS(PARAES_INVALID_ARGUMENT,
-               paraes_rekey_file(path("sealed").c_str(), c2sp.get(), to.get(), nullptr, nullptr));
+  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, rekey(c2sp, to));
   EXPECT_EQ(files(), 1);
 }
 
@@ -211,11 +215,9 @@ TEST_F(Files, KeepTheirContextWhenRekeyed) {
   };
   const auto secret = with("one");
   folder_.write("sealed", seal(secret.get(), plain_));
-  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, paraes_rekey_file(path("sealed").c_str(), secret.get(),
-                                                          with("two").get(), nullptr, nullptr));
+  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, rekey(secret, with("two")));
   for (const char* context : {"", "one"}) {
-    ASSERT_DONE(paraes_rekey_file(path("sealed").c_str(), secret.get(), with(context).get(),
-                                  nullptr, nullptr));
+    ASSERT_DONE(rekey(secret, with(context)));
     EXPECT_EQ(unseal(secret.get(), folder_.read("sealed")), plain_);
   }
 }
@@ -230,13 +232,13 @@ TEST_F(Files, AreReadAtAnyOffset) {
   // In order to the end.
   Buffer all;
   do {
-    ASSERT_DONE(paraes_reader_read(reader.get(), out.data(), out.size(), &read));
+    ASSERT_DONE(call(paraes_reader_read, reader, out, &read));
     all.insert(all.end(), out.begin(), out.begin() + static_cast<std::ptrdiff_t>(read));
   } while (read != 0);
   EXPECT_EQ(difference(all, plain_), "");
   ASSERT_DONE(paraes_reader_seek(reader.get(), -10, 2, &at));
   EXPECT_EQ(at, plain_.size() - 10);
-  ASSERT_DONE(paraes_reader_read(reader.get(), out.data(), out.size(), &read));
+  ASSERT_DONE(call(paraes_reader_read, reader, out, &read));
   EXPECT_EQ(difference(Bytes(out).first(read), Bytes(plain_).last(10)), "");
   ASSERT_DONE(paraes_reader_seek(reader.get(), 1'000'000, 0, nullptr));
   ASSERT_DONE(paraes_reader_seek(reader.get(), -7, 1, &at));
@@ -263,12 +265,12 @@ TEST_F(Files, DamageIsReadAround) {
   Buffer out(100'000, 0xee);
   std::size_t read = 99;
   ASSERT_DONE(paraes_reader_seek(reader.get(), 1'480'000, 0, nullptr));
-  EXPECT_FAILS(PARAES_BAD_SEGMENT, paraes_reader_read(reader.get(), out.data(), out.size(), &read));
+  EXPECT_FAILS(PARAES_BAD_SEGMENT, call(paraes_reader_read, reader, out, &read));
   EXPECT_EQ(read, 0U);
   std::uint64_t at = 0;
   ASSERT_DONE(paraes_reader_seek(reader.get(), 0, 1, &at));
   EXPECT_EQ(at, 1'480'000U) << "the position has moved";
-  ASSERT_DONE(paraes_reader_read_at(reader.get(), 2'000'000, out.data(), out.size(), &read));
+  ASSERT_DONE(call(paraes_reader_read_at, reader, 2'000'000, out, &read));
   EXPECT_EQ(difference(out, Bytes(plain_).subspan(2'000'000, out.size())), "");
 }
 
@@ -293,11 +295,11 @@ TEST_F(Files, ThatAreNotClosedDoNotAppear) {
   options.overwrite = 1;
   {
     const auto writer = open_writer("out", &options);
-    ASSERT_DONE(paraes_writer_write(writer.get(), plain_.data(), plain_.size()));
+    ASSERT_DONE(call(paraes_writer_write, writer, plain_));
   }
   {
     const auto writer = open_writer("out", &options);
-    ASSERT_DONE(paraes_writer_write(writer.get(), plain_.data(), plain_.size()));
+    ASSERT_DONE(call(paraes_writer_write, writer, plain_));
     paraes_writer_abort(writer.get());
     EXPECT_FAILS(PARAES_ERROR, paraes_writer_write(writer.get(), plain_.data(), 1));
     EXPECT_FAILS(PARAES_ERROR, paraes_writer_close(writer.get()));
@@ -317,9 +319,7 @@ TEST_F(Files, InAChildProcess_AreReadAndNotWritten) {
     const bool refused =
         paraes_writer_write(writer.get(), plain_.data(), 5) == PARAES_WRONG_PROCESS &&
         paraes_writer_close(writer.get()) == PARAES_WRONG_PROCESS;
-    return refused &&
-           paraes_reader_read(reader.get(), out.data(), out.size(), &read) == PARAES_OK &&
-           out == plain_;
+    return refused && call(paraes_reader_read, reader, out, &read) == PARAES_OK && out == plain_;
   }));
   ASSERT_DONE(paraes_writer_write(writer.get(), plain_.data() + 10, plain_.size() - 10));
   ASSERT_DONE(paraes_writer_close(writer.get()));
@@ -336,6 +336,11 @@ TEST_F(Files, PipesAreNotReadAtAnyOffset) {
 // ---- In place of files ----
 
 struct Memory {
+  paraes_sink sink() { return {sizeof(paraes_sink), this, write, close}; }
+  paraes_source source(int many_threads) {
+    return {sizeof(paraes_source), this, bytes.size(), read_at, many_threads};
+  }
+
   Buffer bytes;
   int error = 0;
   bool closed = false;
@@ -361,31 +366,24 @@ struct Memory {
 
 TEST_F(Files, CallbacksTakeTheirPlace) {
   Memory memory;
-  paraes_sink sink = PARAES_SINK;
-  sink.context = &memory;
-  sink.write = Memory::write;
-  sink.close = Memory::close;
+  const paraes_sink sink = memory.sink();
   paraes_writer* made = nullptr;
   ASSERT_DONE(paraes_writer_open_sink(&made, &sink, secret_.get(), nullptr));
   const WriterHandle writer(made);
-  ASSERT_DONE(paraes_writer_write(writer.get(), plain_.data(), plain_.size()));
+  ASSERT_DONE(call(paraes_writer_write, writer, plain_));
   EXPECT_FALSE(memory.closed);
   ASSERT_DONE(paraes_writer_close(writer.get()));
   EXPECT_TRUE(memory.closed);
   EXPECT_EQ(unseal(secret_.get(), memory.bytes), plain_);
 
   for (const int many_threads : {0, 1}) {
-    paraes_source source = PARAES_SOURCE;
-    source.context = &memory;
-    source.bytes = memory.bytes.size();
-    source.read_at = Memory::read_at;
-    source.many_threads = many_threads;
+    const paraes_source source = memory.source(many_threads);
     paraes_reader* opened = nullptr;
     ASSERT_DONE(paraes_reader_open_source(&opened, &source, secret_.get(), nullptr));
     const ReaderHandle reader(opened);
     Buffer out(plain_.size());
     std::size_t read = 0;
-    ASSERT_DONE(paraes_reader_read(reader.get(), out.data(), out.size(), &read));
+    ASSERT_DONE(call(paraes_reader_read, reader, out, &read));
     EXPECT_EQ(difference(out, plain_), "");
     EXPECT_DONE(paraes_reader_close(reader.get()));
   }
@@ -394,10 +392,7 @@ TEST_F(Files, CallbacksTakeTheirPlace) {
 TEST_F(Files, ErrorsOfCallbacksArePassedOn) {
   Memory memory;
   memory.bytes = seal(secret_.get(), plain_);
-  paraes_source source = PARAES_SOURCE;
-  source.context = &memory;
-  source.bytes = memory.bytes.size();
-  source.read_at = Memory::read_at;
+  const paraes_source source = memory.source(0);
   paraes_reader* opened = nullptr;
   ASSERT_DONE(paraes_reader_open_source(&opened, &source, secret_.get(), nullptr));
   const ReaderHandle reader(opened);
@@ -412,13 +407,11 @@ TEST_F(Files, ErrorsOfCallbacksArePassedOn) {
   EXPECT_EQ(difference(out, Bytes(plain_).first(100)), "");
 
   memory.error = ENOSPC;
-  paraes_sink sink = PARAES_SINK;
-  sink.context = &memory;
-  sink.write = Memory::write;
+  const paraes_sink sink = memory.sink();
   paraes_writer* made = nullptr;
   ASSERT_DONE(paraes_writer_open_sink(&made, &sink, secret_.get(), nullptr));
   const WriterHandle writer(made);
-  EXPECT_FAILS(PARAES_IO_ERROR, paraes_writer_write(writer.get(), plain_.data(), plain_.size()));
+  EXPECT_FAILS(PARAES_IO_ERROR, call(paraes_writer_write, writer, plain_));
   EXPECT_EQ(paraes_error_errno(), ENOSPC);
   EXPECT_FAILS(PARAES_ERROR, paraes_writer_close(writer.get()));
 }

@@ -20,6 +20,7 @@ namespace paraes {
 namespace {
 
 using support::Buffer;
+using support::call;
 using support::difference;
 using support::key_secret;
 using support::make_key;
@@ -99,8 +100,7 @@ TEST_P(EveryFormat, SealedMessagesAreUnsealed) {
     EXPECT_EQ(difference(unseal(secret_.get(), sealed), plain), "");
     for (const std::size_t from : {std::size_t{0}, bytes / 3, bytes}) {
       Buffer range(std::min<std::size_t>(bytes - from, 20'000));
-      EXPECT_DONE(paraes_unseal_range(secret_.get(), sealed.data(), sealed.size(), from,
-                                      range.data(), range.size(), nullptr));
+      EXPECT_DONE(call(paraes_unseal_range, secret_, sealed, from, range, nullptr));
       EXPECT_EQ(difference(range, Bytes(plain).subspan(from, range.size())), "");
     }
   }
@@ -127,23 +127,19 @@ TEST_P(EveryFormat, DamageIsNoticedAndNothingOfItIsWritten) {
     damaged[at] ^= 1;
     Buffer out(sealed.size(), 0xee);
     std::size_t written = 99;
-    EXPECT_FAILS(PARAES_BAD_SEGMENT, paraes_unseal(secret_.get(), damaged.data(), damaged.size(),
-                                                   out.data(), out.size(), &written, nullptr));
+    EXPECT_FAILS(PARAES_BAD_SEGMENT, call(paraes_unseal, secret_, damaged, out, &written, nullptr));
     EXPECT_EQ(written, 0U);
     EXPECT_LE(paraes_error_offset(), at);
     EXPECT_EQ(std::count(out.begin(), out.begin() + 100'000, 0), 100'000);
 
     const auto decryptor = new_decryptor(secret_.get());
-    const int code = paraes_decryptor_update(decryptor.get(), damaged.data(), damaged.size(),
-                                             out.data(), out.size(), &written);
+    const int code = call(paraes_decryptor_update, decryptor, damaged, out, &written);
     if (code == PARAES_OK) {
-      EXPECT_FAILS(PARAES_BAD_SEGMENT,
-                   paraes_decryptor_finish(decryptor.get(), out.data(), out.size(), &written));
+      EXPECT_FAILS(PARAES_BAD_SEGMENT, call(paraes_decryptor_finish, decryptor, out, &written));
     } else {
       EXPECT_TRUE(support::failed_with(PARAES_BAD_SEGMENT, code));
     }
-    EXPECT_FAILS(PARAES_ERROR,
-                 paraes_decryptor_finish(decryptor.get(), out.data(), out.size(), &written))
+    EXPECT_FAILS(PARAES_ERROR, call(paraes_decryptor_finish, decryptor, out, &written))
         << "after a failure";
   }
   // Cut off.
@@ -151,9 +147,8 @@ TEST_P(EveryFormat, DamageIsNoticedAndNothingOfItIsWritten) {
   std::size_t written = 0;
   for (const std::size_t bytes : {sealed.size() - 1, sealed.size() / 2, std::size_t{50}}) {
     const auto decryptor = new_decryptor(secret_.get());
-    ASSERT_DONE(paraes_decryptor_update(decryptor.get(), sealed.data(), bytes, out.data(),
-                                        out.size(), &written));
-    const int code = paraes_decryptor_finish(decryptor.get(), out.data(), out.size(), &written);
+    ASSERT_DONE(call(paraes_decryptor_update, decryptor, sealed.data(), bytes, out, &written));
+    const int code = call(paraes_decryptor_finish, decryptor, out, &written);
     EXPECT_TRUE(paraes_is_a(code, PARAES_INTEGRITY_ERROR)) << code;
   }
 }
@@ -187,15 +182,11 @@ TEST(Messages, WrongSecretsAreRefused) {
   const Buffer sealed = seal(secret.get(), pattern(100));
   Buffer out(sealed.size());
   std::size_t written = 0;
-  EXPECT_FAILS(PARAES_WRONG_KEY, paraes_unseal(other.get(), sealed.data(), sealed.size(),
-                                               out.data(), out.size(), &written, nullptr));
+  EXPECT_FAILS(PARAES_WRONG_KEY, call(paraes_unseal, other, sealed, out, &written, nullptr));
   EXPECT_FAILS(PARAES_INVALID_ARGUMENT,
-               paraes_unseal(passphrase.get(), sealed.data(), sealed.size(), out.data(), out.size(),
-                             &written, nullptr));
+               call(paraes_unseal, passphrase, sealed, out, &written, nullptr));
   const auto decryptor = new_decryptor(other.get());
-  EXPECT_FAILS(PARAES_WRONG_KEY,
-               paraes_decryptor_update(decryptor.get(), sealed.data(), sealed.size(), out.data(),
-                                       out.size(), &written));
+  EXPECT_FAILS(PARAES_WRONG_KEY, call(paraes_decryptor_update, decryptor, sealed, out, &written));
 }
 
 TEST(Messages, WithAPassphrase) {
@@ -211,8 +202,8 @@ TEST(Messages, WithAPassphrase) {
   const auto careful = support::new_secret(options);
   Buffer out(sealed.size());
   std::size_t written = 0;
-  EXPECT_FAILS(PARAES_INVALID_ARGUMENT, paraes_unseal(careful.get(), sealed.data(), sealed.size(),
-                                                      out.data(), out.size(), &written, nullptr));
+  EXPECT_FAILS(PARAES_INVALID_ARGUMENT,
+               call(paraes_unseal, careful, sealed, out, &written, nullptr));
 }
 
 // Handles that were made from a secret do not need it any more.
@@ -251,8 +242,7 @@ TEST(Messages, TooSmallCapacity_ChangesNothing) {
   std::size_t written = 0;
   for (const std::size_t capacity : {std::size_t{0}, std::size_t{88}, std::size_t{16'000}}) {
     EXPECT_FAILS(PARAES_INVALID_ARGUMENT,
-                 paraes_encryptor_update(encryptor.get(), plain.data(), plain.size(), out.data(),
-                                         capacity, &written));
+                 call(paraes_encryptor_update, encryptor, plain, out.data(), capacity, &written));
   }
   const Buffer sealed = encrypt_pieces(encryptor.get(), plain, 40'000);
   EXPECT_EQ(difference(unseal(secret.get(), sealed), plain), "");
@@ -267,10 +257,9 @@ TEST(Messages, InAChildProcess_AreDecryptedAndNotEncrypted) {
   Buffer out(100'000);
   std::size_t written = 0;
   EXPECT_TRUE(support::in_child([&] {
-    return paraes_encryptor_update(encryptor.get(), plain.data(), 5, out.data(), out.size(),
-                                   &written) == PARAES_WRONG_PROCESS &&
-           paraes_encryptor_finish(encryptor.get(), out.data(), out.size(), &written) ==
+    return call(paraes_encryptor_update, encryptor, plain.data(), 5, out, &written) ==
                PARAES_WRONG_PROCESS &&
+           call(paraes_encryptor_finish, encryptor, out, &written) == PARAES_WRONG_PROCESS &&
            decrypt_pieces(decryptor.get(), sealed, 5000) == plain &&
            unseal(secret.get(), seal(secret.get(), plain)) == plain;
   }));
@@ -304,8 +293,7 @@ TEST(Recipients, StandInsForAge_AreCancelled) {
   const auto seal_hello = [&] {
     Buffer out(paraes_seal_bound(secret.get(), 5));
     std::size_t written = 0;
-    EXPECT_FAILS(PARAES_CANCELLED,
-                 paraes_seal(secret.get(), "hello", 5, out.data(), out.size(), &written, nullptr));
+    EXPECT_FAILS(PARAES_CANCELLED, call(paraes_seal, secret, "hello", 5, out, &written, nullptr));
   };
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) threads.emplace_back(seal_hello);

@@ -3,10 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <functional>
-#include <initializer_list>
-
 #include "tests/c/c_api.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/evp_oracle.hpp"
@@ -17,25 +13,9 @@ namespace paraes {
 namespace {
 
 using support::Buffer;
-
-void watch_for(std::initializer_list<Buffer> secrets) {
-  support::forget_needles();
-  for (const Buffer& secret : secrets) {
-    for (std::size_t at = 0; at + 16 <= secret.size(); at += 16) {
-      support::add_needle(secret.data() + at);
-    }
-  }
-}
-
-// Runs `work`, which makes a handle, uses it and frees it, and looks for what is left.
-void expect_nothing_left(const std::function<void()>& work) {
-  support::watching = true;
-  work();
-  support::watching = false;
-  EXPECT_EQ(support::leaks, 0U);
-  EXPECT_EQ(support::needles_in_arena(), 0U);
-  EXPECT_GE(support::blocks_freed, 1U) << "the test saw no block freed";
-}
+using support::call;
+using support::expect_nothing_left;
+using support::watch_for;
 
 const Buffer key = support::make_key(32, 77);
 const Buffer plain = support::make_key(5000, 78);
@@ -48,8 +28,8 @@ TEST(ZeroiseC, Keys) {
   expect_nothing_left([&] {
     const auto gcm = support::new_gcm(key);
     EXPECT_GE(support::needles_in_arena(), 1U) << "the test searches memory that holds no keys";
-    EXPECT_DONE(paraes_gcm_encrypt(gcm.get(), out.data(), 12, nullptr, 0, plain.data(),
-                                   plain.size(), out.data(), tag.data()));
+    EXPECT_DONE(
+        call(paraes_gcm_encrypt, gcm, out.data(), 12, nullptr, 0, plain, out.data(), tag.data()));
   });
   expect_nothing_left([&] {
     const auto block = support::new_block(key);
@@ -77,10 +57,8 @@ TEST(ZeroiseC, SecretsAndMessages) {
     expect_nothing_left([&] {
       const auto secret = support::new_secret(each);
       EXPECT_GE(support::needles_in_arena(), 1U) << "the test searches memory that holds no keys";
-      EXPECT_DONE(paraes_seal(secret.get(), plain.data(), plain.size(), sealed.data(),
-                              sealed.size(), &written, nullptr));
-      EXPECT_DONE(paraes_unseal(secret.get(), sealed.data(), written, out.data(), out.size(),
-                                &written, nullptr));
+      EXPECT_DONE(call(paraes_seal, secret, plain, sealed, &written, nullptr));
+      EXPECT_DONE(call(paraes_unseal, secret, sealed.data(), written, out, &written, nullptr));
     });
   }
 }
@@ -95,22 +73,20 @@ TEST(ZeroiseC, PlaintextOfHandles) {
   Buffer out(20'000);
   std::size_t written = 0;
   // The beginning, the end, and what lies in the middle.
-  watch_for({{plain.begin(), plain.begin() + 64},
-             {plain.begin() + 2496, plain.begin() + 2560},
-             {plain.end() - 64, plain.end()}});
+  const Bytes all = plain;
+  watch_for({all.first(64), all.subspan(2496, 64), all.last(64)});
   expect_nothing_left([&] {
     paraes_encryptor* made = nullptr;
     EXPECT_DONE(paraes_encryptor_new(&made, secret.get(), nullptr));
     const support::EncryptorHandle encryptor(made);
-    EXPECT_DONE(paraes_encryptor_update(made, plain.data(), plain.size(), out.data(), out.size(),
-                                        &written));
+    EXPECT_DONE(call(paraes_encryptor_update, made, plain, out, &written));
     EXPECT_GE(support::needles_in_arena(), 1U) << "the test searches memory without plaintext";
   });
   expect_nothing_left([&] {
     paraes_writer* made = nullptr;
     EXPECT_DONE(paraes_writer_open(&made, to.c_str(), secret.get(), nullptr));
     const support::WriterHandle writer(made);
-    EXPECT_DONE(paraes_writer_write(made, plain.data(), plain.size()));
+    EXPECT_DONE(call(paraes_writer_write, made, plain));
   });
   expect_nothing_left([&] {
     paraes_reader* made = nullptr;
@@ -122,9 +98,8 @@ TEST(ZeroiseC, PlaintextOfHandles) {
     paraes_decryptor* made = nullptr;
     EXPECT_DONE(paraes_decryptor_new(&made, secret.get(), nullptr));
     const support::DecryptorHandle decryptor(made);
-    EXPECT_DONE(paraes_decryptor_update(made, sealed.data(), sealed.size(), out.data(), out.size(),
-                                        &written));
-    EXPECT_DONE(paraes_decryptor_finish(made, out.data(), out.size(), &written));
+    EXPECT_DONE(call(paraes_decryptor_update, made, sealed, out, &written));
+    EXPECT_DONE(call(paraes_decryptor_finish, made, out, &written));
   });
 }
 

@@ -19,22 +19,8 @@ namespace paraes {
 namespace {
 
 using support::Buffer;
-
-void watch_for(std::initializer_list<Bytes> secrets) {
-  support::forget_needles();
-  for (const Bytes secret : secrets) {
-    for (std::size_t at = 0; at + 16 <= secret.size(); at += 16) {
-      support::add_needle(secret.data() + at);
-    }
-  }
-}
-
-void expect_nothing_left() {
-  support::watching = false;
-  EXPECT_EQ(support::leaks, 0U);
-  EXPECT_EQ(support::needles_in_arena(), 0U);
-  EXPECT_GE(support::blocks_freed, 1U) << "the test saw no block freed";
-}
+using support::expect_nothing_left;
+using support::watch_for;
 
 TEST(ZeroiseRecipients, SlotThatWasSealedAndOpened_LeavesNoKeys) {
   const Buffer run_key = support::make_key(32, 1);
@@ -44,8 +30,7 @@ TEST(ZeroiseRecipients, SlotThatWasSealedAndOpened_LeavesNoKeys) {
     const Preface preface =
         Preface::for_recipients(static_cast<unsigned>(8 * key_bytes), age_file.size());
     watch_for({run_key, input_key});
-    support::watching = true;
-    {
+    expect_nothing_left([&] {
       const auto start = preface.encode();
       Buffer header(start.begin(), start.end());
       const Buffer wrap = make_wrap(preface, age_file, run_key, input_key);
@@ -55,8 +40,7 @@ TEST(ZeroiseRecipients, SlotThatWasSealedAndOpened_LeavesNoKeys) {
       EXPECT_GE(support::needles_in_arena(), 1U) << "the test searches memory that holds no keys";
       header.back() ^= 1;
       EXPECT_ANY_THROW(static_cast<void>(open_slot(header, run_key)));
-    }
-    expect_nothing_left();
+    });
   }
 }
 
@@ -69,15 +53,15 @@ TEST(ZeroiseRecipients, AgeThatPrintsAKey_LeavesNone) {
   for (const char* end : {"exit 0", "exit 1", "cat \"$folder/key\"", "kill -9 $$"}) {
     program.name = folder.write_script("age", "cat \"$folder/key\"; " + std::string(end));
     watch_for({run_key});
-    support::watching = true;
-    try {
-      const AgeIdentities identities({folder.path("identities")});
-      const SecretBytes key = identities.decrypt(program, support::make_age_file());
-      EXPECT_EQ(support::difference(key.span(), run_key), "");
-    } catch (const Error&) {
-      EXPECT_STRNE(end, "exit 0");
-    }
-    expect_nothing_left();
+    expect_nothing_left([&] {
+      try {
+        const AgeIdentities identities({folder.path("identities")});
+        const SecretBytes key = identities.decrypt(program, support::make_age_file());
+        EXPECT_EQ(support::difference(key.span(), run_key), "");
+      } catch (const Error&) {
+        EXPECT_STRNE(end, "exit 0");
+      }
+    });
   }
 }
 
@@ -95,13 +79,11 @@ TEST(ZeroiseRecipients, IdentityThatCameThroughAPipe_LeavesNoCopy) {
   AgeProgram program;
   program.name = folder.write_script("age", "cat \"$3\" > \"$folder/got\"; cat \"$folder/key\"");
   watch_for({identity});
-  support::watching = true;
-  {
+  expect_nothing_left([&] {
     const AgeIdentities identities({fifo});
     EXPECT_GE(support::needles_in_arena(), 1U) << "the test searches memory that holds no identity";
     static_cast<void>(identities.decrypt(program, support::make_age_file()));
-  }
-  expect_nothing_left();
+  });
   writer.join();
   const std::string got = folder.text("got");
   EXPECT_EQ(support::difference(support::bytes_of(got), identity), "");

@@ -18,14 +18,14 @@ namespace {
 
 using support::add_needle;
 using support::blocks_freed;
+using support::expect_nothing_left;
 using support::leaks;
 using support::needles_in_arena;
 using support::watching;
 
 // Sets the needles: the key in 16-byte parts, its round keys, and the hash key.
 void watch_for(Bytes key) {
-  support::forget_needles();
-  for (std::size_t at = 0; at + 16 <= key.size(); at += 16) add_needle(key.data() + at);
+  support::watch_for({key});
   const Kernel* reference = nullptr;
   for (const Kernel* kernel : kernel_table()) {
     if (kernel->name == "reference") reference = kernel;
@@ -61,12 +61,10 @@ TEST_P(Zeroise, DestroyedCipher_LeavesNoKeys) {
         watch_for(task.key);
         support::Buffer out(task.in.size());
         support::Buffer tag(16);
-        watching = true;
-        operation.run(operation.direction, execution(threads), task.inputs(), task.in, out, tag);
-        watching = false;
-        EXPECT_EQ(leaks, 0U) << operation.name << ", key of " << key_bytes;
-        EXPECT_EQ(needles_in_arena(), 0U) << operation.name << ", key of " << key_bytes;
-        EXPECT_GE(blocks_freed, 1U) << "the test saw no block freed";
+        SCOPED_TRACE(std::string(operation.name) + ", key of " + std::to_string(key_bytes));
+        expect_nothing_left([&] {
+          operation.run(operation.direction, execution(threads), task.inputs(), task.in, out, tag);
+        });
       }
     }
   }
@@ -78,12 +76,7 @@ TEST_P(Zeroise, MoveAssignment_LeavesNoKeysOfTheTarget) {
   Ctr other(support::make_key(32, 6), support::pattern(16), execution());
   watch_for(key);
   EXPECT_GE(needles_in_arena(), 1U) << "the test searches memory that holds no keys";
-  watching = true;
-  ctr = std::move(other);
-  watching = false;
-  EXPECT_GE(blocks_freed, 1U);
-  EXPECT_EQ(leaks, 0U);
-  EXPECT_EQ(needles_in_arena(), 0U);
+  expect_nothing_left([&] { ctr = std::move(other); });
 }
 
 PARAES_FOR_EVERY_KERNEL(Zeroise);
