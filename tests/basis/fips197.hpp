@@ -209,6 +209,12 @@ class Random {
     return b;
   }
 
+  std::vector<Block> blocks(std::size_t count) {
+    std::vector<Block> all(count);
+    for (Block& b : all) b = block();
+    return all;
+  }
+
   std::vector<Word> words(std::size_t count) {
     std::vector<Word> all(count);
     for (Word& w : all) {
@@ -229,6 +235,17 @@ inline Block unit(unsigned bit) {
   return b;
 }
 
+constexpr std::size_t single_bytes = 16 * 256;  // each byte of a block with each value
+
+// `base` with each value added to each byte, by byte and value.
+inline std::vector<Block> with_single_bytes(const Block& base) {
+  std::vector<Block> blocks(single_bytes, base);
+  for (std::size_t i = 0; i < single_bytes; ++i) {
+    blocks[i][i / 256] ^= static_cast<std::uint8_t>(i % 256);
+  }
+  return blocks;
+}
+
 // ---- GHASH
 
 // An element of the field of SP 800-38D in words: the highest bit of `high` is the coefficient of
@@ -240,6 +257,8 @@ struct Element {
   bool operator==(const Element&) const = default;
   Element operator^(const Element& b) const { return {high ^ b.high, low ^ b.low}; }
 };
+
+constexpr Element one{std::uint64_t{1} << 63, 0};
 
 inline Element element_of(const Block& b) {
   Element a;

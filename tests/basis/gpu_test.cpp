@@ -24,22 +24,14 @@ namespace {
 
 using basis::Element;
 using basis::Expansion;
+using basis::one;
 using basis::Random;
 using basis::RoundKeys;
+using basis::single_bytes;
 using basis::unit;
+using basis::with_single_bytes;
 using basis::Word;
 using support::Block;
-
-constexpr std::size_t single_bytes = 16 * 256;  // each byte of a block with each value
-constexpr Element one{std::uint64_t{1} << 63, 0};
-
-std::vector<Block> with_single_bytes(const Block& base) {
-  std::vector<Block> blocks(single_bytes, base);
-  for (std::size_t i = 0; i < single_bytes; ++i) {
-    blocks[i][i / 256] ^= static_cast<std::uint8_t>(i % 256);
-  }
-  return blocks;
-}
 
 class Entries : public testing::TestWithParam<std::string> {
  protected:
@@ -183,8 +175,7 @@ class GpuRounds : public Entries {
       }
     }
     ASSERT_NO_FATAL_FAILURE(check(key, keys, text));
-    Random random(10 + rounds);
-    for (Block& b : text) b = random.block();
+    text = Random(10 + rounds).blocks(text.size());
     ASSERT_NO_FATAL_FAILURE(check(key, keys, text)) << "at random";
   }
 
@@ -474,12 +465,9 @@ TEST_P(GpuHashes, TextsAtRandomOfManyLengths) {
     std::vector<Block> expected;
     for (unsigned k = 0; k < keys.size(); ++k) {
       for (unsigned length = 0; length < 16; ++length) {
-        std::vector<Block> text(1 + (length * 37 + k * 11) % 600);
+        std::vector<Block> text = random.blocks(1 + (length * 37 + k * 11) % 600);
         Element sum;
-        for (Block& b : text) {
-          b = random.block();
-          sum = basis::product(sum ^ basis::element_of(b), keys[k][0]);
-        }
+        for (const Block& b : text) sum = basis::product(sum ^ basis::element_of(b), keys[k][0]);
         texts.push_back({std::move(text), k});
         expected.push_back(basis::block_of(sum));
       }
@@ -581,9 +569,7 @@ TEST_P(GpuTweaks, OfBlocksOfABasis) {
       }
     }
     const Memory scratch = sent(stretches);
-    Random random(unit_blocks);
-    std::vector<Block> text(tweaks.size());
-    for (Block& b : text) b = random.block();
+    const std::vector<Block> text = Random(unit_blocks).blocks(tweaks.size());
     for (const bool encrypt : {true, false}) {
       const std::vector<Block> found =
           computed(encrypt ? "xts_encrypt" : "xts_decrypt", key, text, &scratch, unit_blocks);

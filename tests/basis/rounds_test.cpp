@@ -24,13 +24,11 @@ using support::KernelTest;
 
 // A multiple of the blocks that any kernel processes at once.
 constexpr std::size_t lanes = 64;
-constexpr std::size_t single_bytes = 16 * 256;  // each byte of a block with each value
 
 bool uses_library(const Kernel& kernel) { return kernel.timing == Timing::library; }
-// Only they have this function.
-bool has_instructions(const Kernel& kernel) { return kernel.xts_tweaks != nullptr; }
+// Only kernels with AES instructions have this function.
 bool computes_rounds(const Kernel& kernel) {
-  return !uses_library(kernel) && !has_instructions(kernel);
+  return !uses_library(kernel) && kernel.xts_tweaks == nullptr;
 }
 
 bool all_zero(const void* data, std::size_t bytes) {
@@ -39,15 +37,6 @@ bool all_zero(const void* data, std::size_t bytes) {
     if (p[i] != 0) return false;
   }
   return true;
-}
-
-// `base` with each value added to each byte, by byte and value.
-std::vector<Block> with_single_bytes(const Block& base) {
-  std::vector<Block> blocks(single_bytes, base);
-  for (std::size_t i = 0; i < single_bytes; ++i) {
-    blocks[i][i / 256] ^= static_cast<std::uint8_t>(i % 256);
-  }
-  return blocks;
 }
 
 const std::uint8_t* bytes_of(const std::vector<Block>& blocks) { return blocks.data()->data(); }
@@ -109,12 +98,11 @@ class ComputedRounds : public KernelTest {
   // Whole batches at random, `batches` of them under each of a few keys.
   void check_at_random(unsigned rounds, std::size_t batches) {
     constexpr std::size_t at_once = 64;
-    std::vector<Block> in(at_once * lanes);
-    std::vector<Block> out(in.size());
+    std::vector<Block> out(at_once * lanes);
     Random random(rounds);
     for (std::size_t done = 0; done < batches; done += at_once) {
       use_key(1000 + done, rounds);
-      for (Block& b : in) b = random.block();
+      const std::vector<Block> in = random.blocks(out.size());
       for (const bool encrypt : {true, false}) {
         const auto compute = encrypt ? kernel().ecb_encrypt : kernel().ecb_decrypt;
         compute(schedule_, bytes_of(in), out.data()->data(), in.size());
@@ -333,17 +321,10 @@ TEST_P(CounterDifferences, OfEveryKeyAndEveryLastByte) {
 }
 
 PARAES_FOR_KERNELS(ComputedRounds, computes_rounds);
-PARAES_FOR_KERNELS(InstructionRounds, has_instructions);
+PARAES_FOR_KERNELS_WITH(InstructionRounds, xts_tweaks);
 PARAES_FOR_KERNELS(Schedules, [](const Kernel& kernel) { return !uses_library(kernel); });
-PARAES_FOR_KERNELS(ShortSchedules,
-                   [](const Kernel& kernel) { return kernel.gcm_expand != nullptr; });
-PARAES_FOR_KERNELS(CounterDifferences, has_instructions);
-#if !defined(__x86_64__) && !defined(__AARCH64EL__)
-// Only kernels with AES instructions have these functions.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(InstructionRounds);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ShortSchedules);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CounterDifferences);
-#endif
+PARAES_FOR_KERNELS_WITH(ShortSchedules, gcm_expand);
+PARAES_FOR_KERNELS_WITH(CounterDifferences, xts_tweaks);
 
 }  // namespace
 }  // namespace paraes::basis

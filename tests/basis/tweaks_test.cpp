@@ -35,10 +35,9 @@ constexpr std::size_t units = 3;
 // Masks are linear in the tweak of their unit and in a round key that kernels join with them. Each
 // single bit of a tweak comes with another key, and so do tweaks at random.
 TEST_P(Tweaks, OfABasisAtEveryPosition) {
-  std::vector<Block> in(units * most_blocks);
-  std::vector<Block> masks(in.size());
-  std::vector<Block> expected(in.size());
-  std::vector<Block> out(in.size() + 4);
+  std::vector<Block> masks(units * most_blocks);
+  std::vector<Block> expected(masks.size());
+  std::vector<Block> out(masks.size() + 4);
   auto* aligned = out.data()->data();
   while (reinterpret_cast<std::uintptr_t>(aligned) % 64 != 0) ++aligned;
   for (unsigned trial = 0; trial < 256; ++trial) {
@@ -49,7 +48,7 @@ TEST_P(Tweaks, OfABasisAtEveryPosition) {
     kernel().expand(schedule, key.data(), static_cast<unsigned>(key.size()));
     // With one round, where the schedule says how many, the tweaks are as with all.
     if (kernel().xts_tweaks == nullptr) schedule.rounds = 1;
-    for (Block& b : in) b = random.block();
+    const std::vector<Block> in = random.blocks(masks.size());
     // The unit with the bit is each in turn.
     std::vector<Block> first(units);
     for (std::size_t u = 0; u < units; ++u) {
@@ -107,7 +106,7 @@ TEST_P(Tweaks, OfABasisAtEveryPosition) {
   }
 }
 
-PARAES_FOR_KERNELS(Tweaks, [](const Kernel& kernel) { return kernel.xts_encrypt != nullptr; });
+PARAES_FOR_KERNELS_WITH(Tweaks, xts_encrypt);
 
 }  // namespace
 }  // namespace paraes::basis

@@ -74,6 +74,7 @@ void KernelTest::SetUp() {
   mask_.emplace("PARAES_CPU_MASK", mask_for(kernel()));
   ASSERT_EQ(&find_kernel(kernel().name), &kernel())
       << "the mask " << mask_for(kernel()) << " does not select it";
+  prepare();
 }
 
 void report(const std::string& line) {

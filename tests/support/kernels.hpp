@@ -37,6 +37,8 @@ namespace paraes::support {
 class KernelTest : public ::testing::TestWithParam<const Kernel*> {
  protected:
   void SetUp() override;
+  // What else a test needs, once its kernel can run.
+  virtual void prepare() {}
 
   [[nodiscard]] const Kernel& kernel() const { return *GetParam(); }
   [[nodiscard]] Execution execution(int threads = 1) const {
@@ -66,3 +68,14 @@ struct KernelName {
   INSTANTIATE_TEST_SUITE_P(, Suite,                                                          \
                            ::testing::ValuesIn(::paraes::support::kernels_where(condition)), \
                            ::paraes::support::KernelName())
+
+// The same for kernels that have this function. Where no kernel has AES instructions, there may be
+// none.
+#define PARAES_FOR_KERNELS_WITH(Suite, function)                                                  \
+  PARAES_FOR_KERNELS(Suite, [](const ::paraes::Kernel& one) { return one.function != nullptr; }); \
+  PARAES_MAY_LACK_KERNELS(Suite)
+#if defined(__x86_64__) || defined(__AARCH64EL__)
+#define PARAES_MAY_LACK_KERNELS(Suite) static_assert(true, "a semicolon follows")
+#else
+#define PARAES_MAY_LACK_KERNELS(Suite) GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Suite)
+#endif

@@ -70,13 +70,37 @@ void check_whole_message(Bytes key, Bytes nonce, Bytes aad, Bytes plain, const S
   }
 }
 
+// Calls check(aad, bytes) for associated data of every size, with texts of some sizes.
+template <class Check>
+void check_associated_data(const Check& check) {
+  const Buffer aad = pattern(1100, 9);
+  for (std::size_t n = 0; n <= aad.size(); ++n) {
+    for (const std::size_t bytes : {0, 5, 16, 80, 600}) {
+      ASSERT_NO_FATAL_FAILURE(check(Bytes(aad).first(n), bytes)) << n << " and " << bytes;
+    }
+  }
+}
+
+// Opens a message by open(message) with tags of every size, and with each of their bits changed.
+template <class Open>
+void check_tags(Bytes key, Bytes plain, const Open& open) {
+  const Buffer nonce = pattern(12, 4);
+  const support::Sealed sealed = support::evp_gcm_encrypt(key, nonce, {}, plain);
+  Buffer out(plain.size());
+  for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
+    for (std::size_t bit = 0; bit < 8 * tag_bytes; ++bit) {
+      Buffer tag(sealed.tag.begin(), sealed.tag.begin() + static_cast<std::ptrdiff_t>(tag_bytes));
+      const GcmMessage message = message_of(nonce, {}, sealed.text, out.data(), nullptr, tag);
+      ASSERT_TRUE(open(message)) << tag_bytes;
+      tag[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
+      ASSERT_FALSE(open(message)) << tag_bytes << ", bit " << bit;
+    }
+  }
+}
+
 class KernelFunctions : public support::KernelTest {
  protected:
-  void SetUp() override {
-    support::KernelTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    expand(make_key(32));
-  }
+  void prepare() override { expand(make_key(32)); }
 
   void expand(const Buffer& key) {
     key_ = key;
@@ -95,13 +119,8 @@ class FusedGcm : public KernelFunctions {};
 
 class WholeMessageGcm : public KernelFunctions {
  protected:
-  void SetUp() override {
-    KernelFunctions::SetUp();
-    if (!IsSkipped() && !HasFatalFailure()) use_key(32);
-  }
-
-  void use_key(std::size_t key_bytes) {
-    expand(make_key(key_bytes));
+  void prepare() override {
+    expand(make_key(32));
     const Block h = block_of(support::evp_ecb(Direction::encrypt, key_, Buffer(16)));
     kernel().ghash_init(hash_, h.data());
     std::copy(h.begin(), h.end(), hash_.h);
@@ -124,9 +143,7 @@ class ManyMessagesGcm : public support::KernelTest {
     ShortGcmKey expanded;
   };
 
-  void SetUp() override {
-    support::KernelTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
+  void prepare() override {
     for (std::size_t k = 0; k < keys_.size(); ++k) {
       Key& key = keys_[k];
       key.bytes = make_key(k % 3 == 0 ? 16 : k % 3 == 1 ? 32 : 24, static_cast<unsigned>(k));
@@ -448,13 +465,7 @@ TEST_P(FusedGcm, MatchesCtrAndGhashForEveryBlockCount) {
 }
 
 TEST_P(WholeMessageGcm, HashesAssociatedDataOfEverySize) {
-  const Buffer nonce = pattern(12, 4);
-  const Buffer aad = pattern(1100, 9);
-  for (std::size_t n = 0; n <= aad.size(); ++n) {
-    for (const std::size_t bytes : {0, 5, 16, 80, 600}) {
-      ASSERT_NO_FATAL_FAILURE(check(nonce, Bytes(aad).first(n), bytes)) << n << " and " << bytes;
-    }
-  }
+  check_associated_data([&](Bytes aad, std::size_t bytes) { check(pattern(12, 4), aad, bytes); });
 }
 
 TEST_P(WholeMessageGcm, TakesNoncesOfEverySize) {
@@ -488,18 +499,9 @@ TEST_P(WholeMessageGcm, WrapsTheCounterAfter32Bits) {
 }
 
 TEST_P(WholeMessageGcm, OpenChecksTagsOfEverySize) {
-  const Buffer nonce = pattern(12, 4);
-  const support::Sealed sealed = support::evp_gcm_encrypt(key_, nonce, {}, Bytes(in_).first(40));
-  Buffer out(40);
-  for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
-    for (std::size_t bit = 0; bit < 8 * tag_bytes; ++bit) {
-      Buffer tag(sealed.tag.begin(), sealed.tag.begin() + static_cast<std::ptrdiff_t>(tag_bytes));
-      const GcmMessage message = message_of(nonce, {}, sealed.text, out.data(), nullptr, tag);
-      ASSERT_TRUE(kernel().gcm_open(schedule_, hash_, message)) << tag_bytes;
-      tag[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
-      ASSERT_FALSE(kernel().gcm_open(schedule_, hash_, message)) << tag_bytes << ", bit " << bit;
-    }
-  }
+  check_tags(key_, Bytes(in_).first(40), [&](const GcmMessage& message) {
+    return kernel().gcm_open(schedule_, hash_, message);
+  });
 }
 
 class ShortKeyGcm : public support::KernelTest {
@@ -583,33 +585,17 @@ TEST_P(ShortKeyGcm, MatchesOpenSslForEverySize) {
 }
 
 TEST_P(ShortKeyGcm, HashesAssociatedDataOfEverySize) {
-  const Buffer key = make_key(32);
-  const Buffer aad = pattern(1100, 9);
-  for (std::size_t n = 0; n <= aad.size(); ++n) {
-    for (const std::size_t bytes : {0, 5, 16, 80, 600}) {
-      ASSERT_NO_FATAL_FAILURE(check(key, Bytes(aad).first(n), bytes)) << n << " and " << bytes;
-    }
-  }
+  check_associated_data([&](Bytes aad, std::size_t bytes) { check(make_key(32), aad, bytes); });
 }
 
 TEST_P(ShortKeyGcm, OpenChecksTagsOfEverySize) {
   const Buffer key = make_key(16);
   ShortGcmKey expanded;
   expand(expanded, key);
-  const Buffer nonce = pattern(12, 4);
   for (const std::size_t bytes : {0, 16, 40, 700}) {
-    const support::Sealed sealed =
-        support::evp_gcm_encrypt(key, nonce, {}, Bytes(text_).first(bytes));
-    Buffer out(bytes);
-    for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
-      for (std::size_t bit = 0; bit < 8 * tag_bytes; ++bit) {
-        Buffer tag(sealed.tag.begin(), sealed.tag.begin() + static_cast<std::ptrdiff_t>(tag_bytes));
-        const GcmMessage message = message_of(nonce, {}, sealed.text, out.data(), nullptr, tag);
-        ASSERT_TRUE(kernel().gcm_open_short(expanded, message)) << tag_bytes;
-        tag[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
-        ASSERT_FALSE(kernel().gcm_open_short(expanded, message)) << tag_bytes << ", bit " << bit;
-      }
-    }
+    check_tags(key, Bytes(text_).first(bytes), [&](const GcmMessage& message) {
+      return kernel().gcm_open_short(expanded, message);
+    });
   }
 }
 
@@ -633,22 +619,12 @@ TEST_P(ManyMessagesGcm, MatchOpenSsl) {
 }
 
 PARAES_FOR_EVERY_KERNEL(KernelFunctions);
-PARAES_FOR_KERNELS(KernelXts, [](const Kernel& kernel) { return kernel.xts_encrypt != nullptr; });
-PARAES_FOR_KERNELS(XtsTweaks, [](const Kernel& kernel) { return kernel.xts_tweaks != nullptr; });
-PARAES_FOR_KERNELS(FusedGcm, [](const Kernel& kernel) { return kernel.gcm_encrypt != nullptr; });
-PARAES_FOR_KERNELS(WholeMessageGcm,
-                   [](const Kernel& kernel) { return kernel.gcm_seal != nullptr; });
-PARAES_FOR_KERNELS(ShortKeyGcm, [](const Kernel& kernel) { return kernel.gcm_expand != nullptr; });
-PARAES_FOR_KERNELS(ManyMessagesGcm,
-                   [](const Kernel& kernel) { return kernel.gcm_seal_many != nullptr; });
-#if !defined(__x86_64__) && !defined(__AARCH64EL__)
-// Only kernels with AES instructions have these functions.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(XtsTweaks);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedGcm);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WholeMessageGcm);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ShortKeyGcm);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ManyMessagesGcm);
-#endif
+PARAES_FOR_KERNELS_WITH(KernelXts, xts_encrypt);
+PARAES_FOR_KERNELS_WITH(XtsTweaks, xts_tweaks);
+PARAES_FOR_KERNELS_WITH(FusedGcm, gcm_encrypt);
+PARAES_FOR_KERNELS_WITH(WholeMessageGcm, gcm_seal);
+PARAES_FOR_KERNELS_WITH(ShortKeyGcm, gcm_expand);
+PARAES_FOR_KERNELS_WITH(ManyMessagesGcm, gcm_seal_many);
 
 }  // namespace
 }  // namespace paraes
