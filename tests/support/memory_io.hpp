@@ -19,6 +19,16 @@
 
 namespace paraes::support {
 
+using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+// Ranges with offset and size, such as those of a salvage, as values that can be compared.
+template <class Ranges>
+Pairs pairs_of(const Ranges& ranges) {
+  Pairs pairs;
+  for (const auto& range : ranges) pairs.emplace_back(range.offset, range.bytes);
+  return pairs;
+}
+
 class OrderedSource : public Source {
  public:
   explicit OrderedSource(Buffer data) : data_(std::move(data)) {}
@@ -109,7 +119,8 @@ class RandomSource : public PositionalSource {
 
   // Replaces the data but not size(), like a file that changes after it was opened.
   void change(Buffer data) { data_ = std::move(data); }
-  [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges() const {
+  // Each with its end.
+  [[nodiscard]] Pairs ranges() const {
     const std::lock_guard lock(mutex_);
     return ranges_;
   }
@@ -122,7 +133,7 @@ class RandomSource : public PositionalSource {
   std::uint64_t at_ = 0;
   std::string name_ = "the file";
   mutable std::mutex mutex_;
-  mutable std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;
+  mutable Pairs ranges_;
 };
 
 class OrderedSink : public Sink {
