@@ -155,7 +155,7 @@ TEST(Exhaustive, AgeHeadersOfFiveTokensAreReadAsTheGrammarSays) {
     std::string shorter = header;
     shorter.erase(n, 1);
     ASSERT_EQ(reads(shorter), is_age_header(shorter)) << n << " removed";
-    for (int byte = 0; byte < 128; ++byte) {
+    for (int byte = 0; byte < 256; ++byte) {
       std::string changed = header;
       changed[n] = static_cast<char>(byte);
       ASSERT_EQ(reads(changed), is_age_header(changed)) << n << ": " << byte;

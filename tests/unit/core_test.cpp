@@ -1,5 +1,4 @@
-// Powers in the field of GCM, counters, the S-box, XTS data units, constant-time comparison, and
-// the umask.
+// Copies of parts, constant-time comparison, and the umask.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,29 +14,15 @@
 #include "paraes/io.hpp"
 #include "paraes/secret.hpp"
 #include "src/core/bulk_copy.hpp"
-#include "src/core/counter.hpp"
-#include "src/core/gf128.hpp"
-#include "src/core/sbox.hpp"
 #include "src/core/system/process.hpp"
-#include "src/modes/xts.hpp"
 #include "tests/support/buffers.hpp"
-#include "tests/support/hex.hpp"
-#include "tests/support/spec.hpp"
 #include "tests/support/systems.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace paraes {
 namespace {
 
-using support::Block;
 using support::Buffer;
-
-Block random_block(unsigned seed) {
-  const auto bytes = support::make_key(16, seed);
-  Block block;
-  std::copy(bytes.begin(), bytes.end(), block.begin());
-  return block;
-}
 
 TEST(BulkCopy, CopiesEverySizeFromAndToEveryPlace) {
   const Buffer from = support::pattern(700);
@@ -56,76 +41,6 @@ TEST(BulkCopy, CopiesEverySizeFromAndToEveryPlace) {
     }
   }
   copy_part(nullptr, nullptr, 0, std::size_t{1} << 20);
-}
-
-TEST(Gf128, Power_MatchesRepeatedMultiplication) {
-  const Block h = random_block(99);
-  Block expected{0x80};
-  for (std::uint64_t n = 1; n <= 300; ++n) {
-    expected = support::spec_multiply(expected, h);
-    Block result;
-    store_gf128(result.data(), power(load_gf128(h.data()), n));
-    ASSERT_EQ(result, expected) << "power " << n;
-  }
-}
-
-TEST(Counters, Add_CarriesWithinTheWidthOfTheCounter) {
-  const auto sum = [](auto add, std::string_view hex, auto n) {
-    Buffer counter = support::from_hex(hex);
-    add(counter.data(), n);
-    return support::to_hex(counter);
-  };
-  const struct {
-    std::string_view from;
-    std::uint64_t n;
-    std::string_view to;
-  } be128[] = {
-      {"000000000000000000000000000000ff", 1, "00000000000000000000000000000100"},
-      {"0000000000000000ffffffffffffffff", 1, "00000000000000010000000000000000"},
-      {"ffffffffffffffffffffffffffffffff", 1, "00000000000000000000000000000000"},
-      {"00000000000000ffffffffffffffffff", UINT64_MAX, "0000000000000100fffffffffffffffe"},
-      {"0123456789abcdef0123456789abcdef", 0, "0123456789abcdef0123456789abcdef"},
-  };
-  for (const auto& c : be128) EXPECT_EQ(sum(add_be128, c.from, c.n), c.to);
-  EXPECT_EQ(sum(add_le128, "ff000000000000000000000000000000", 1),
-            "00010000000000000000000000000000");
-  EXPECT_EQ(sum(add_le128, "ffffffffffffffff0000000000000000", 1),
-            "00000000000000000100000000000000");
-  EXPECT_EQ(sum(add_le128, "ffffffffffffffffffffffffffffffff", 2),
-            "01000000000000000000000000000000");
-  EXPECT_EQ(sum(add_be32, "000000000000000000000000ffffffff", 1U),
-            "00000000000000000000000000000000");
-  EXPECT_EQ(sum(add_be32, "0102030405060708090a0b0cfffffff0", 0x20U),
-            "0102030405060708090a0b0c00000010");
-}
-
-TEST(Sbox, MatchesFips197AndItsInverse) {
-  // FIPS 197 section 5.1.1: the corners of figure 7 and the example in the text.
-  EXPECT_EQ(sbox[0x00], 0x63);
-  EXPECT_EQ(sbox[0x0f], 0x76);
-  EXPECT_EQ(sbox[0xf0], 0x8c);
-  EXPECT_EQ(sbox[0xff], 0x16);
-  EXPECT_EQ(sbox[0x53], 0xed);
-  for (unsigned x = 0; x < 256; ++x) ASSERT_EQ(inverse_sbox[sbox[x]], x);
-  EXPECT_EQ(gf_multiply(0x57, 0x83), 0xc1);  // section 4.2
-  EXPECT_EQ(gf_multiply(0x57, 0x13), 0xfe);  // section 4.2.1
-}
-
-// The units add up to the message, and the last one has 16 bytes or more, but not as many as would
-// make another unit.
-TEST(XtsUnits, ShortRestJoinsTheLastUnit) {
-  for (std::size_t unit = 16; unit <= 4096; unit += unit < 70 ? 1 : 671) {
-    for (std::size_t bytes = 16; bytes <= 2 * unit + 300; ++bytes) {
-      const XtsUnits units(bytes, unit);
-      ASSERT_EQ((units.count - 1) * unit + units.last, bytes);
-      ASSERT_GE(units.last, 16U);
-      ASSERT_LT(units.last, unit + 16);
-    }
-  }
-  for (const std::size_t bytes : {std::size_t{16}, std::size_t{1} << 20}) {
-    EXPECT_EQ(XtsUnits(bytes, 0).count, 1U);
-    EXPECT_EQ(XtsUnits(bytes, 0).last, bytes);
-  }
 }
 
 TEST(ConstantTimeEqual, DetectsEveryFlippedBitAndOtherSizes) {
