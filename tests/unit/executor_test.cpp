@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,12 +33,14 @@
 #include "src/core/thread_teams.hpp"
 #include "src/kernels/cpu_features.hpp"
 #include "src/kernels/registry.hpp"
+#include "tests/support/in_child.hpp"
 #include "tests/support/message_of.hpp"
 #include "tests/support/systems.hpp"
 
 namespace paraes {
 namespace {
 
+using support::in_child;
 using support::message_of;
 
 // A call of the body for one range.
@@ -287,24 +288,12 @@ TEST(Executor, ForkedChild_StartsItsOwnThreads) {
     }
   });
   while (calls < 100) std::this_thread::yield();
+  const auto starts = [](int threads) {
+    alarm(30);
+    return distinct(threads_of_ranges(threads)) == static_cast<std::size_t>(threads);
+  };
   for (int i = 0; i < 20; ++i) {
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      alarm(30);
-      const bool four = distinct(threads_of_ranges(4)) == 4;
-      const pid_t grandchild = fork();
-      if (grandchild == 0) {
-        alarm(30);
-        _exit(distinct(threads_of_ranges(5)) == 5 ? 0 : 1);
-      }
-      int status = 1;
-      waitpid(grandchild, &status, 0);
-      _exit(four && status == 0 ? 0 : 1);
-    }
-    int status = 1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    ASSERT_EQ(status, 0);
+    ASSERT_TRUE(in_child([&] { return starts(4) && in_child([&] { return starts(5); }); }));
   }
   EXPECT_EQ(distinct(threads_of_ranges(4)), 4U);
 }

@@ -15,6 +15,7 @@
 #include "paraes/streams.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/in_child.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace paraes {
 namespace {
@@ -117,10 +118,8 @@ TEST(Forks, LeaveStreamsToTheirProcess) {
 }
 
 TEST(Forks, LeaveOutputsToTheirProcess) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("paraes-forks-" + std::to_string(getpid()));
-  std::filesystem::create_directory(folder);
-  const std::string path = folder / "out";
+  const support::TemporaryFolder folder;
+  const std::string path = folder.path("out");
   const Buffer data = support::pattern(1000);
   for (const bool named : {false, true}) {
     FileSink::Options options;
@@ -140,7 +139,6 @@ TEST(Forks, LeaveOutputsToTheirProcess) {
     sink->commit();
     EXPECT_EQ(std::filesystem::file_size(path), data.size());
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

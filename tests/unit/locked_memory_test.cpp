@@ -6,7 +6,6 @@
 #include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 
 #include "paraes/secret.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/in_child.hpp"
 #include "tests/support/kernels.hpp"
 #include "tests/support/mappings.hpp"
 #include "tests/support/systems.hpp"
@@ -258,20 +258,17 @@ TEST(LockedMemory, ForkWhileAnotherThreadAllocates_LeavesTheChildAble) {
     while (!stop) free_locked(allocate_locked(key_bytes), key_bytes);
   });
   const SecretBytes before(32);
-  int failed = 0;
-  for (int i = 0; i < 300 && failed == 0; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
+  bool able = true;
+  for (int i = 0; i < 300 && able; ++i) {
+    able = support::in_child([] {
       alarm(20);
       free_locked(allocate_locked(key_bytes), key_bytes);
-      _exit(0);
-    }
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) ++failed;
+      return true;
+    });
   }
   stop = true;
   other.join();
-  EXPECT_EQ(failed, 0);
+  EXPECT_TRUE(able);
 }
 
 }  // namespace

@@ -123,15 +123,14 @@ class Reseal : public testing::Test {
   const Message from_ = message_of_recipients(key_256);
   const Message to_ = message_of_key(key_128);
   const Buffer header_ = another_header(from_, key_256, support::ssh_stanza);
-  const Rewriting rewritings_[2] = {
-      {"reseal",
-       [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
-         return reseal_message(source, from_, to_, sink, options);
-       }},
-      {"replace",
-       [&](PositionalSource& source, PositionalSink& sink, const TransferOptions& options) {
-         return verify_and_replace_header(source, from_, header_, sink, options);
-       }}};
+  const Rewriting rewritings_[2] = {{"reseal",
+                                     [&](auto& source, auto& sink, const auto& options) {
+                                       return reseal_message(source, from_, to_, sink, options);
+                                     }},
+                                    {"replace", [&](auto& source, auto& sink, const auto& options) {
+                                       return verify_and_replace_header(source, from_, header_,
+                                                                        sink, options);
+                                     }}};
   const TemporaryFolder folder_;
 };
 
