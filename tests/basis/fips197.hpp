@@ -70,21 +70,18 @@ inline Block inverse_sub_bytes(Block s) {
   return s;
 }
 
-inline Block shift_rows(const Block& s) {
+// Moves row r to the left by `places` r columns.
+inline Block shifted_rows(const Block& s, unsigned places) {
   Block t;
   for (unsigned c = 0; c < 4; ++c) {
-    for (unsigned r = 0; r < 4; ++r) t[r + 4 * c] = s[r + 4 * ((c + r) % 4)];
+    for (unsigned r = 0; r < 4; ++r) t[r + 4 * c] = s[r + 4 * ((c + places * r) % 4)];
   }
   return t;
 }
 
-inline Block inverse_shift_rows(const Block& s) {
-  Block t;
-  for (unsigned c = 0; c < 4; ++c) {
-    for (unsigned r = 0; r < 4; ++r) t[r + 4 * ((c + r) % 4)] = s[r + 4 * c];
-  }
-  return t;
-}
+inline Block shift_rows(const Block& s) { return shifted_rows(s, 1); }
+// Back to the right: three columns to the left are one to the right.
+inline Block inverse_shift_rows(const Block& s) { return shifted_rows(s, 3); }
 
 // Multiplies each column by the circulant matrix with this first row (sections 5.1.3 and 5.3.3).
 inline Block times_matrix(const Block& s, const std::array<std::uint8_t, 4>& row) {

@@ -142,16 +142,15 @@ class WindowSink : public Sink {
 TEST(LongStreams, MessagesOver2To32Bytes_MatchOpenSsl) {
   const Buffer window = pattern(window_bytes, 6);
   for (const Mode& mode : modes) {
-    RawOptions options;
-    options.mode = mode.mode;
     const Buffer key = mode.key();
     const Buffer iv = mode.iv();
-    options.key = key;
-    if (mode.mode != BlockMode::ecb) options.iv = iv;
-    options.padding = false;
-    options.unit_bytes = unit_bytes;
-    options.execution.threads = 2;
-    const std::unique_ptr<StreamTransform> stream = raw_stream(mode.direction, options);
+    const auto stream =
+        raw_stream(mode.direction, {.mode = mode.mode,
+                                    .key = key,
+                                    .iv = mode.mode == BlockMode::ecb ? Bytes() : Bytes(iv),
+                                    .padding = false,
+                                    .unit_bytes = unit_bytes,
+                                    .execution = {.kernel = {}, .threads = 2}});
     RepeatingSource source(window, text_bytes);
     WindowSink sink;
     std::uint64_t progress = 0;

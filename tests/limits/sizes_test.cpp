@@ -40,13 +40,11 @@ class ClaimingSource : public support::OrderedSource {
 Buffer copied(Source& source, BlockMode mode, Direction direction, int threads, bool overlap) {
   const Buffer key = support::make_key(mode == BlockMode::xts ? 64 : 32);
   const Buffer iv = pattern(16, 8);
-  RawOptions options;
-  options.mode = mode;
-  options.key = key;
-  if (mode != BlockMode::ecb) options.iv = iv;
-  options.padding = false;
-  options.execution.threads = threads;
-  const std::unique_ptr<StreamTransform> stream = raw_stream(direction, options);
+  const auto stream = raw_stream(direction, {.mode = mode,
+                                             .key = key,
+                                             .iv = mode == BlockMode::ecb ? Bytes() : Bytes(iv),
+                                             .padding = false,
+                                             .execution = {.kernel = {}, .threads = threads}});
   support::OrderedSink sink;
   copy_stream(source, *stream, sink, {}, overlap);
   return sink.data;

@@ -14,6 +14,8 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "paraes/messages.hpp"
+#include "paraes/recipients.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/event_count.hpp"
 
@@ -169,5 +171,22 @@ class RandomSink : public PositionalSink {
   std::mutex mutex_;
   std::uint64_t at_ = 0;
 };
+
+// The message with this plaintext.
+inline Buffer sealed_by(const Message& message, const Buffer& plain) {
+  RandomSource source(plain);
+  RandomSink sink;
+  seal_message(source, message, sink);
+  return sink.data;
+}
+
+// The plaintext of a message in the format paraes.
+inline Buffer opened_with(Bytes input_key, Bytes context, const Buffer& sealed) {
+  RandomSource source(sealed);
+  const Message message(open_paraes_message(read_paraes_header(source), input_key, context), {});
+  RandomSink sink;
+  open_message(source, message, &sink);
+  return sink.data;
+}
 
 }  // namespace paraes::support

@@ -45,14 +45,12 @@ std::unique_ptr<StreamTransform> open(BlockMode mode, bool padding, std::size_t 
                                       Direction direction, int threads) {
   const Buffer key = support::make_key(32);
   const Buffer iv = support::pattern(16, 7);
-  RawOptions options;
-  options.mode = mode;
-  options.key = key;
-  if (mode != BlockMode::ecb) options.iv = iv;
-  options.padding = padding;
-  options.unit_bytes = unit_bytes;
-  options.execution.threads = threads;
-  return raw_stream(direction, options);
+  return raw_stream(direction, {.mode = mode,
+                                .key = key,
+                                .iv = mode == BlockMode::ecb ? Bytes() : Bytes(iv),
+                                .padding = padding,
+                                .unit_bytes = unit_bytes,
+                                .execution = {.kernel = {}, .threads = threads}});
 }
 
 std::unique_ptr<StreamTransform> ctr(int threads) {

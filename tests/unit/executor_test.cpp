@@ -431,28 +431,20 @@ TEST(NontemporalStores, AreWhatEveryModeUsesFromTheSizeOfTheCachesOn) {
   std::uint8_t block[16] = {};
   for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
     const std::pair<const char*, std::function<void(std::uint8_t*, std::size_t)>> modes[] = {
-        {"ECB",
-         [&](std::uint8_t* to, std::size_t bytes) {
-           parallel_ecb(executor, key, direction, in, to, bytes / 16);
-         }},
+        {"ECB", [&](auto* to, auto n) { parallel_ecb(executor, key, direction, in, to, n / 16); }},
         {"CBC decryption",
-         [&](std::uint8_t* to, std::size_t bytes) {
-           parallel_cbc_decrypt(executor, key, block, in, to, bytes / 16);
-         }},
-        {"CTR", [&](std::uint8_t* to,
-                    std::size_t bytes) { parallel_ctr(executor, key, block, 0, in, to, bytes); }},
+         [&](auto* to, auto n) { parallel_cbc_decrypt(executor, key, block, in, to, n / 16); }},
+        {"CTR", [&](auto* to, auto n) { parallel_ctr(executor, key, block, 0, in, to, n); }},
         {"XTS, one unit",
-         [&](std::uint8_t* to, std::size_t bytes) {
-           parallel_xts(executor, xts_key, direction, block, 0, in, to, bytes);
+         [&](auto* to, auto n) {
+           parallel_xts(executor, xts_key, direction, block, 0, in, to, n);
          }},
         {"XTS, many units",
-         [&](std::uint8_t* to, std::size_t bytes) {
-           parallel_xts(executor, xts_key, direction, block, 4096, in, to, bytes);
+         [&](auto* to, auto n) {
+           parallel_xts(executor, xts_key, direction, block, 4096, in, to, n);
          }},
-        {"GCM",
-         [&](std::uint8_t* to, std::size_t bytes) {
-           parallel_gcm(executor, gcm_key, direction, {}, block, in, to, bytes);
-         }},
+        {"GCM", [&](auto* to,
+                    auto n) { parallel_gcm(executor, gcm_key, direction, {}, block, in, to, n); }},
     };
     for (const auto& [name, run] : modes) {
       calls = {};

@@ -3,13 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 
 #include "paraes/io.hpp"
 #include "paraes/known_secrets.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace paraes {
 namespace {
@@ -115,20 +114,16 @@ TEST(KnownSecrets, AreLinesOnlyOfFilesThatAreReplaced) {
 TEST(KnownSecrets, AreFoundInOpenFiles) {
   KnownSecrets known;
   known.add_key(bytes_of(key), "key");
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("paraes-known-" + std::to_string(getpid()));
-  std::ofstream(path, std::ios::binary) << key;
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::filesystem::remove(path);
+  const support::TemporaryFolder files;
+  const Descriptor file(open(files.write("key", key).c_str(), O_RDONLY | O_CLOEXEC));
   lseek(file.get(), 7, SEEK_SET);
   EXPECT_EQ(known.find_in(file.get()), "key");
   EXPECT_EQ(lseek(file.get(), 0, SEEK_CUR), 7);
   // Long files: the beginning of a binary one is enough.
   known.add_passphrase(bytes_of("first"), "passphrase");
   for (const char byte : {'x', '\0'}) {
-    std::ofstream(path, std::ios::binary) << "first\n" << std::string(5000, byte);
+    const std::string path = files.write("long", "first\n" + std::string(5000, byte));
     const Descriptor long_file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    std::filesystem::remove(path);
     EXPECT_EQ(known.find_in(long_file.get()).has_value(), byte == 'x');
   }
   const Descriptor folder(open("/", O_RDONLY | O_CLOEXEC));

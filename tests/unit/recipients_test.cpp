@@ -25,7 +25,6 @@ using support::mac_line;
 using support::make_age_file;
 using support::message_of;
 using support::OrderedSource;
-using support::RandomSink;
 using support::RandomSource;
 using support::ssh_stanza;
 using support::throws;
@@ -435,10 +434,7 @@ TEST(Wrap, HeaderWithWrap_RefusesWhatIsNoHeaderOrPreface) {
 Buffer seal_sample(const Sample& sample, std::size_t bytes) {
   const Message message(new_paraes_message(sample.preface, sample.input_key, context, sample.wrap),
                         {});
-  RandomSource source(support::pattern(bytes));
-  RandomSink sink;
-  seal_message(source, message, sink);
-  return sink.data;
+  return support::sealed_by(message, support::pattern(bytes));
 }
 
 TEST(ParaesHeader, OfEveryKdf_IsReadFromFilesAndPipes) {
@@ -513,14 +509,6 @@ TEST(ParaesHeader, BadPreface_IsRefusedBeforeTheWrapIsRead) {
   }
 }
 
-Buffer open_sample(const Buffer& sealed, Bytes input_key) {
-  RandomSource source(sealed);
-  const Message message(open_paraes_message(read_paraes_header(source), input_key, context), {});
-  RandomSink sink;
-  open_message(source, message, &sink);
-  return sink.data;
-}
-
 TEST(RecipientsMessage, TwoWraps_OpenTheSameSegments) {
   const Sample first = make_sample(256);
   const Buffer sealed = seal_sample(first, 100000);
@@ -534,8 +522,11 @@ TEST(RecipientsMessage, TwoWraps_OpenTheSameSegments) {
   const Buffer other = join(join(preface.encode(), wrap), c2sp);
   EXPECT_THROW(static_cast<void>(open_slot(other, run_key)), WrongKey);
   const SecretBytes key = open_slot(other, other_run_key);
-  EXPECT_EQ(support::difference(open_sample(other, key.span()), support::pattern(100000)), "");
-  EXPECT_EQ(support::difference(open_sample(sealed, key.span()), support::pattern(100000)), "");
+  for (const Buffer& message : {other, sealed}) {
+    EXPECT_EQ(support::difference(support::opened_with(key.span(), context, message),
+                                  support::pattern(100000)),
+              "");
+  }
 }
 
 TEST(RecipientsMessage, WrongKeyContextOrWrap_IsRefused) {

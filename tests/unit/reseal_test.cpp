@@ -32,6 +32,7 @@ using support::Buffer;
 using support::caught;
 using support::RandomSink;
 using support::RandomSource;
+using support::sealed_by;
 using support::TemporaryFolder;
 
 const Buffer key_128 = support::make_key(16, 1);
@@ -74,20 +75,8 @@ Buffer another_header(const Message& message, Bytes input_key, const std::string
   return header;
 }
 
-Buffer sealed_by(const Message& message, const Buffer& plain) {
-  RandomSource source(plain);
-  RandomSink sink;
-  seal_message(source, message, sink);
-  return sink.data;
-}
-
-// The plaintext of a paraes message.
 Buffer opened(const Buffer& sealed, Bytes input_key) {
-  RandomSource source(sealed);
-  const Message message(open_paraes_message(read_paraes_header(source), input_key, context), {});
-  RandomSink sink;
-  open_message(source, message, &sink);
-  return sink.data;
+  return support::opened_with(input_key, context, sealed);
 }
 
 // Calls test(options) with several numbers of threads, with and without overlap.

@@ -18,8 +18,6 @@ using support::Buffer;
 using support::caught;
 using support::difference;
 using support::pattern;
-using support::RandomSink;
-using support::RandomSource;
 
 const Buffer key = support::make_key(32, 1);
 constexpr std::size_t tag = segment_tag_bytes;
@@ -35,11 +33,8 @@ Message c2sp_message() { return {new_c2sp_message(key, {}), {}}; }
 
 // Returns the output of seal_message, without the header.
 Buffer sealed_by_pipeline(const Message& message, const Buffer& plain) {
-  RandomSource source(plain);
-  RandomSink sink;
-  seal_message(source, message, sink);
-  return {sink.data.begin() + static_cast<std::ptrdiff_t>(message.header().size()),
-          sink.data.end()};
+  const Buffer whole = support::sealed_by(message, plain);
+  return {whole.begin() + static_cast<std::ptrdiff_t>(message.header().size()), whole.end()};
 }
 
 // Seals `plain` in calls of `step` segments each.
