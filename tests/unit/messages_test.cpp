@@ -957,9 +957,9 @@ TEST(Headers, PrefaceError_NamesTheWrongField) {
     std::size_t at;
     std::uint8_t value;
     const char* why;
-  } cases[] = {
-      {0, 'p', "does not begin"}, {8, 2, "format version 2"}, {9, 7, "kdf 7"}, {9, 0, "no scrypt"},
-      {10, 0, "aead 0"},          {10, 3, "aead 3"},          {11, 0, "N = 1"}};
+  } cases[] = {{0, 'p', "does not begin"}, {8, 2, "format version 2"}, {9, 7, "kdf 7"},
+               {9, 0, "no scrypt"},        {10, 0, "aead 0"},          {10, 3, "aead 3"},
+               {11, 0, "N = 1"},           {12, 1, "reserved"},        {15, 0xff, "reserved"}};
   auto text = Preface::for_passphrase(256, 4).encode();
   text[31] = 9;  // of the salt
   EXPECT_NO_THROW(static_cast<void>(Preface::parse(text)));

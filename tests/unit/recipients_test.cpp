@@ -103,23 +103,6 @@ TEST(Preface, OfRecipients_RefusesScryptParameters) {
   }
 }
 
-TEST(Preface, WithoutRecipients_RefusesReservedBytesThatAreNotZero) {
-  const Buffer scrypt = [] {
-    const auto text = Preface::for_passphrase(256, 4).encode();
-    return Buffer(text.begin(), text.end());
-  }();
-  for (const Buffer& good : {preface_bytes(0, 1, 0), preface_bytes(0, 2, 0), scrypt}) {
-    EXPECT_EQ(refusal_of_preface(good), "");
-    for (std::size_t at = 12; at < 16; ++at) {
-      for (const std::uint8_t value : {1, 0x80, 0xff}) {
-        Buffer text = good;
-        text[at] = value;
-        EXPECT_NE(refusal_of_preface(text).find("reserved"), std::string::npos) << at;
-      }
-    }
-  }
-}
-
 TEST(Preface, Context_IsThePrefaceWithoutTheSizeOfTheWrap) {
   const Preface recipients = Preface::for_recipients(128, 1000);
   EXPECT_EQ(support::difference(recipients.context(), preface_bytes(2, 1, 0)), "");
