@@ -1,5 +1,5 @@
-// The authenticated formats in memory: the layout of segments, every kind of source and sink and
-// their errors, salvage, and headers.
+// The authenticated formats in memory: every kind of source and sink and their errors, salvage, and
+// headers. tests/proofs has the layout of segments.
 
 #include <gtest/gtest.h>
 
@@ -32,56 +32,12 @@ using support::SilentSource;
 using support::throws;
 using support::TricklingSource;
 
-SegmentLayout layout(std::uint64_t header, std::uint64_t first, std::uint64_t later,
-                     SegmentLayout::Last last) {
-  return {.header_bytes = header,
-          .first_bytes = first,
-          .segment_bytes = later,
-          .max_segments = 1000,
-          .last = last};
-}
-
-const SegmentLayout layouts[] = {
-    layout(5, 7, 7, SegmentLayout::Last::shorter), layout(5, 7, 7, SegmentLayout::Last::any),
-    layout(24, 1, 25, SegmentLayout::Last::any), layout(0, 1, 1, SegmentLayout::Last::any)};
-
-// The plaintext sizes of the segments of a message, computed one by one from the definition of the
-// format.
-std::vector<std::uint64_t> cut(const SegmentLayout& l, std::uint64_t bytes) {
-  std::vector<std::uint64_t> sizes;
-  for (;;) {
-    const std::uint64_t full = sizes.empty() ? l.first_bytes : l.segment_bytes;
-    const bool ends = l.last == SegmentLayout::Last::shorter ? bytes < full : bytes <= full;
-    sizes.push_back(ends ? bytes : full);
-    if (ends) return sizes;
-    bytes -= full;
-  }
-}
-
-TEST(SegmentLayout, SizesAndOffsets_MatchTheFormats) {
-  for (const SegmentLayout& l : layouts) {
-    for (std::uint64_t bytes = 0; bytes < 120; ++bytes) {
-      const std::vector<std::uint64_t> sizes = cut(l, bytes);
-      ASSERT_EQ(l.segments_of(bytes), sizes.size()) << bytes;
-      std::uint64_t plain = 0;
-      std::uint64_t sealed = l.header_bytes;
-      for (std::size_t i = 0; i < sizes.size(); ++i) {
-        ASSERT_EQ(l.plain_offset(i), plain);
-        ASSERT_EQ(l.sealed_offset(i), sealed);
-        for (std::uint64_t k = 0; k < sizes[i]; ++k) ASSERT_EQ(l.segment_at(plain + k), i);
-        plain += sizes[i];
-        sealed += sizes[i] + 16;
-      }
-      ASSERT_EQ(l.sealed_bytes(bytes), sealed);
-      const SegmentLayout::Extent extent = l.extent_of(sealed);
-      ASSERT_EQ(extent.plain_bytes, bytes);
-      ASSERT_EQ(extent.segments, sizes.size());
-    }
-  }
-}
-
 TEST(SegmentLayout, TooManySegments_AreRefused) {
-  const SegmentLayout l = layout(5, 7, 7, SegmentLayout::Last::shorter);
+  const SegmentLayout l = {.header_bytes = 5,
+                           .first_bytes = 7,
+                           .segment_bytes = 7,
+                           .max_segments = 1000,
+                           .last = SegmentLayout::Last::shorter};
   EXPECT_EQ(l.segments_of(6999), 1000U);
   EXPECT_THROW(static_cast<void>(l.segments_of(7000)), InvalidArgument);
   EXPECT_NO_THROW(static_cast<void>(l.extent_of(5 + 999 * 23 + 16)));
