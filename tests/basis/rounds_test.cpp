@@ -204,6 +204,9 @@ TEST_P(Schedules, EveryStepOfTheExpansionOnABasis) {
       KeySchedule schedule;
       kernel().expand(schedule, expansion.key().data(), 4 * nk);
       expect_keys(expansion.round_keys(), schedule.encrypt);
+      const std::size_t rest = max_rounds - schedule.rounds;
+      ASSERT_TRUE(all_zero(schedule.encrypt[schedule.rounds] + 16, 16 * rest))
+          << "wrote past the last round key";
     }));
   }
 }
