@@ -33,7 +33,6 @@ class Place {
   ~Place() { handle_.reset(made_); }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
-  // NOLINTNEXTLINE(google-explicit-constructor)
   operator typename Handle::pointer *() { return is_null_ ? nullptr : &made_; }
 
  private:
@@ -203,7 +202,6 @@ struct Function {
 // Change::make as a list of expressions.
 #define WITH(...) [](Arguments& a) { static_cast<void>((__VA_ARGS__)); }
 
-// NOLINTBEGIN(readability-function-size): a table
 std::vector<Function> functions() {
   return {
       {CALL(paraes_random_bytes, a.out, a.bytes), {{"NULL", WITH(a.out = nullptr)}}},
@@ -467,7 +465,6 @@ std::vector<Function> functions() {
        PARAES_INVALID_ARGUMENT},
   };
 }
-// NOLINTEND(readability-function-size)
 
 // Functions without a code: what they do with NULL.
 const std::set<std::string> without_code = {
