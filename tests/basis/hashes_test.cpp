@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "src/core/carryless.hpp"
 #include "src/core/gf128.hpp"
@@ -393,6 +395,30 @@ class GcmHashes : public KernelTest {
         [&](const GcmMessage& m) { return kernel().gcm_open_short(short_[0], m); });
   }
 
+  void check_list(std::span<const GcmTrial> trials, bool one_key) {
+    const std::size_t n = trials.front().plain.size();
+    std::vector<GcmJob> list(jobs);
+    std::vector<std::vector<Block>> out(jobs, std::vector<Block>(n));
+    std::vector<Block> tags(jobs);
+    for (unsigned k = 0; k < jobs; ++k) {
+      const GcmTrial& trial = trials[k];
+      if (k == 0 || !one_key) use(trial.h, k);
+      list[k].key = &short_[one_key ? 0 : k];
+      list[k].message = message_of(trial.plain, out[k].data()->data(), tags[k].data(), trial.tag);
+      list[k].nonce = {};
+      std::memcpy(list[k].nonce.data(), gcm_key().nonce.data(), 12);
+      list[k].message.nonce = reinterpret_cast<const std::uint8_t*>(list[k].nonce.data());
+    }
+    kernel().gcm_seal_many(list.data(), jobs);
+    for (unsigned k = 0; k < jobs; ++k) {
+      ASSERT_TRUE(tags[k] == trials[k].tag) << n << " blocks, message " << k;
+      ASSERT_TRUE(out[k] == trials[k].cipher) << n << " blocks, message " << k;
+      list[k].message.in = trials[k].cipher.data()->data();
+    }
+    kernel().gcm_open_many(list.data(), jobs);
+    for (unsigned k = 0; k < jobs; ++k) ASSERT_TRUE(list[k].intact);
+  }
+
   // Each bit of each block of the ciphertext of every length, and the lengths.
   void check_positions(Element h) {
     use(h);
@@ -480,31 +506,18 @@ TEST_P(GcmHashes, RangesAtRandomOfEveryLength) {
   }
 }
 
-// Messages that are interleaved: as many as any kernel takes at once, of equal sizes.
+// Messages that are interleaved: as many as any kernel takes at once, of equal sizes, with a hash
+// key each or with one.
 TEST_P(GcmHashes, ManyTextsAtRandomOfEqualLengths) {
   for (std::size_t n = 1; n <= 4; ++n) {
-    const auto& trials = gcm_trials()[n];
-    for (std::size_t first = 0; first + jobs <= trials.size(); ++first) {
-      std::vector<GcmJob> list(jobs);
-      std::vector<std::vector<Block>> out(jobs, std::vector<Block>(n));
-      std::vector<Block> tags(jobs);
-      for (unsigned k = 0; k < jobs; ++k) {
-        const GcmTrial& trial = trials[first + k];
-        use(trial.h, k);
-        list[k].key = &short_[k];
-        list[k].message = message_of(trial.plain, out[k].data()->data(), tags[k].data(), trial.tag);
-        list[k].nonce = {};
-        std::memcpy(list[k].nonce.data(), gcm_key().nonce.data(), 12);
-        list[k].message.nonce = reinterpret_cast<const std::uint8_t*>(list[k].nonce.data());
+    const auto& all = gcm_trials()[n];
+    for (std::size_t first = 0; first + jobs <= all.size(); ++first) {
+      ASSERT_NO_FATAL_FAILURE(check_list(std::span(all).subspan(first, jobs), false));
+      std::vector<GcmTrial> of_one_key;
+      for (std::size_t k = 0; k < jobs; ++k) {
+        of_one_key.push_back(trial_of(all[first].h, all[first + k].cipher));
       }
-      kernel().gcm_seal_many(list.data(), jobs);
-      for (unsigned k = 0; k < jobs; ++k) {
-        ASSERT_TRUE(tags[k] == trials[first + k].tag) << n << " blocks, message " << k;
-        ASSERT_TRUE(out[k] == trials[first + k].cipher) << n << " blocks, message " << k;
-        list[k].message.in = trials[first + k].cipher.data()->data();
-      }
-      kernel().gcm_open_many(list.data(), jobs);
-      for (unsigned k = 0; k < jobs; ++k) ASSERT_TRUE(list[k].intact);
+      ASSERT_NO_FATAL_FAILURE(check_list(of_one_key, true));
     }
   }
 }

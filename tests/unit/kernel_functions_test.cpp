@@ -563,8 +563,9 @@ TEST_P(ManyMessagesGcm, MatchOpenSsl) {
         std::vector<std::size_t> sizes(count, most);
         for (std::size_t& bytes : sizes) bytes = equal_sizes ? most : below(most + 1);
         std::vector<std::size_t> keys(count);
-        const std::size_t distinct = below(2) == 0 ? 1 : keys_.size();
-        for (std::size_t& key : keys) key = below(distinct);
+        const bool one_key = below(2) == 0;
+        const std::size_t first = below(keys_.size());
+        for (std::size_t& key : keys) key = one_key ? first : below(keys_.size());
         ASSERT_NO_FATAL_FAILURE(check(sizes, keys)) << count << " messages of up to " << most;
       }
     }
