@@ -33,7 +33,7 @@ from werkzeug.wrappers import Response  # noqa: E402
 from zarr.storage import FsspecStore, LocalStore  # noqa: E402
 
 import paraes  # noqa: E402
-from paraes import FileError, IntegrityError, WrongKey  # noqa: E402
+from paraes import FileError, IntegrityError  # noqa: E402
 from paraes.fsspec import ParaesFileSystem  # noqa: E402
 from paraes.zarr import EncryptedStore  # noqa: E402
 
@@ -98,6 +98,15 @@ def key_file():
     return "my.key"
 
 
+@pytest.fixture
+def fs(s3):
+    return ParaesFileSystem(fs=s3, key=KEY)
+
+
+def refused(code, status, says=""):
+    return Response(f"<Error><Code>{code}</Code><Message>{says}</Message></Error>", status=status)
+
+
 def uploads(fs):
     """Parts that nobody completed."""
     return fs.call_s3("list_multipart_uploads", Bucket="bucket").get("Uploads", [])
@@ -107,8 +116,7 @@ def uploads(fs):
 
 
 @pytest.mark.parametrize("size", [0, 5, 300_000, len(BLOCK)])
-def test_objects_in_s3(s3, server, size):
-    fs = ParaesFileSystem(fs=s3, key=KEY)
+def test_objects_in_s3(fs, s3, server, size):
     with fs.open("bucket/x.paes", "wb", block_size=5 << 20) as file:
         for begin in range(0, size, 1 << 20):
             file.write(BLOCK[begin:min(begin + (1 << 20), size)])
@@ -127,8 +135,7 @@ def test_objects_in_s3(s3, server, size):
     assert fs.find("bucket") == ["bucket/y.paes"] and fs.cat("bucket/y.paes") == BLOCK[:size]
 
 
-def test_parts_are_uploaded_while_later_ones_are_computed(s3, server):
-    fs = ParaesFileSystem(fs=s3, key=KEY)
+def test_parts_are_uploaded_while_later_ones_are_computed(fs, server):
     seen = threading.Event()
 
     def note(environ):
@@ -142,8 +149,7 @@ def test_parts_are_uploaded_while_later_ones_are_computed(s3, server):
     assert fs.cat_file("bucket/x") == BLOCK
 
 
-def test_uploads_that_are_given_up_leave_nothing(s3, server):
-    fs = ParaesFileSystem(fs=s3, key=KEY)
+def test_uploads_that_are_given_up_leave_nothing(fs, s3, server):
     fs.pipe_file("bucket/x", b"old")
     with pytest.raises(KeyError):
         with fsspec.core.OpenFile(fs, "bucket/x", "wb") as file:
@@ -156,7 +162,7 @@ def test_uploads_that_are_given_up_leave_nothing(s3, server):
 
     def refuse(environ):
         if "partNumber=3" in environ.get("QUERY_STRING", ""):
-            return Response("<Error><Code>AccessDenied</Code></Error>", status=403)
+            return refused("AccessDenied", 403)
         return None
 
     with server.failing(refuse), pytest.raises(PermissionError):
@@ -171,13 +177,12 @@ def test_uploads_that_are_given_up_leave_nothing(s3, server):
     assert fs.cat_file("bucket/x") == b"old"
 
 
-def test_a_completion_that_fails_leaves_nothing(s3, server, monkeypatch):
+def test_a_completion_that_fails_leaves_nothing(fs, s3, server, monkeypatch):
     monkeypatch.setattr(s3, "retries", 1)
-    fs = ParaesFileSystem(fs=s3, key=KEY)
 
     def refuse(environ):
         if environ["REQUEST_METHOD"] == "POST" and "uploadId=" in environ.get("QUERY_STRING", ""):
-            return Response("<Error><Code>AccessDenied</Code></Error>", status=403)
+            return refused("AccessDenied", 403)
         return None
 
     with server.failing(refuse), pytest.raises(PermissionError):
@@ -192,9 +197,8 @@ def test_a_completion_that_fails_leaves_nothing(s3, server, monkeypatch):
         assert uploads(s3) == [] and fs.cat_file("bucket/x") == b"old"
 
 
-def test_an_upload_that_the_thread_of_transfers_deletes(s3):
+def test_an_upload_that_the_thread_of_transfers_deletes(fs, s3):
     """Python may find a cycle of garbage in any thread."""
-    fs = ParaesFileSystem(fs=s3, key=KEY)
     file = fs.open("bucket/x", "wb", block_size=5 << 20)
     file.write(BLOCK[:12 << 20])
     cycle = [file]
@@ -235,9 +239,8 @@ def test_versions_of_an_object(server, s3):
     assert fs.cat_file("bucket/x", 0, 3) == b"sec"
 
 
-def test_an_object_that_became_shorter(s3, server):
+def test_an_object_that_became_shorter(fs, s3, server):
     """The server refuses ranges that begin behind its end."""
-    fs = ParaesFileSystem(fs=s3, key=KEY)
     other = ParaesFileSystem(fs=s3fs.S3FileSystem(**server.options), key=KEY)
     fs.pipe_file("bucket/x", BLOCK[:1 << 20])
     assert fs.cat_file("bucket/x", -3) == BLOCK[:1 << 20][-3:]
@@ -254,9 +257,8 @@ def test_an_object_that_became_shorter(s3, server):
             file.read(5)
 
 
-def test_a_server_that_is_busy(s3, server, monkeypatch):
+def test_a_server_that_is_busy(fs, s3, server, monkeypatch):
     monkeypatch.setattr(s3, "retries", 2)
-    fs = ParaesFileSystem(fs=s3, key=KEY)
     fs.pipe_file("bucket/x", BLOCK)
     answers = {"busy": 0, "most": 1}
 
@@ -264,8 +266,7 @@ def test_a_server_that_is_busy(s3, server, monkeypatch):
         begin = environ.get("HTTP_RANGE", "bytes=0-").removeprefix("bytes=").split("-")[0]
         if int(begin) > 4 << 20 and answers["busy"] < answers["most"]:
             answers["busy"] += 1
-            return Response("<Error><Code>SlowDown</Code><Message>Reduce your request rate."
-                            "</Message></Error>", status=503)
+            return refused("SlowDown", 503, "Reduce your request rate.")
         return None
 
     with server.failing(busy), fs.open("bucket/x") as file:  # s3fs tries again
@@ -279,8 +280,7 @@ def test_a_server_that_is_busy(s3, server, monkeypatch):
         assert file.read() == BLOCK
 
 
-def test_ranges_that_are_cut(s3, server):
-    fs = ParaesFileSystem(fs=s3, key=KEY)
+def test_ranges_that_are_cut(fs, server):
     fs.pipe_file("bucket/x", BLOCK[:5 << 20])
     with fs.open("bucket/x") as file:
         def cut(environ):
@@ -293,22 +293,6 @@ def test_ranges_that_are_cut(s3, server):
             file.read(50_000)
         assert error.value.errno == errno.EIO
         assert file.read(50_000) == BLOCK[:50_000]
-
-
-def test_an_object_that_changes(s3):
-    fs = ParaesFileSystem(fs=s3, key=KEY)
-    other = ParaesFileSystem(fs=s3fs.S3FileSystem(**{**s3.storage_options}), key=KEY)
-    fs.pipe_file("bucket/x", BLOCK)
-    with fs.open("bucket/x") as file:
-        assert file.read(5) == BLOCK[:5]
-        other.pipe_file("bucket/x", BLOCK[::-1])
-        file.seek(20 << 20)
-        with pytest.raises(FileError, match="changed while it was read") as error:
-            file.read(5)
-        assert error.value.errno == errno.ESTALE
-    assert fs.cat_file("bucket/x", 0, 5) == BLOCK[::-1][:5]
-    with pytest.raises(WrongKey):
-        ParaesFileSystem(fs=s3, key=bytes(32)).open("bucket/x")
 
 
 def test_urls_of_s3(server, key_file, s3):

@@ -6,13 +6,12 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 from cryptography import cobblestone
-from helpers import KEY, content
+from helpers import KEY, content, new_identity
 
 import paraes
 from paraes import FileError, IntegrityError, InvalidArgument, InvalidTag, WrongKey
@@ -91,10 +90,7 @@ def identity():
         if shutil.which(program) is None:
             assert os.environ.get("PARAES_REQUIRE_LAB") != "1", f"{program} is not installed"
             pytest.skip(f"{program} is not installed")
-    subprocess.run(["age-keygen", "-o", "identity"], check=True, capture_output=True)
-    recipient = subprocess.run(["age-keygen", "-y", "identity"], check=True, capture_output=True,
-                               text=True).stdout.strip()
-    return "identity", recipient
+    return "identity", new_identity("identity")
 
 
 def test_recipients(identity):
@@ -109,7 +105,7 @@ def test_recipients(identity):
     with paraes.open("sealed", identity=file) as reader:
         assert reader.read() == data
     assert paraes.unseal(paraes.seal(b"a", recipients=recipient), identity=file) == b"a"
-    subprocess.run(["age-keygen", "-o", "another"], check=True, capture_output=True)
+    new_identity("another")
     with pytest.raises(WrongKey):
         paraes.unseal(content("sealed"), identity="another")
     with pytest.raises(InvalidArgument, match="to recipients: pass identity"):
@@ -138,15 +134,13 @@ def test_rekey(identity):
                       progress=lambda done, total: calls.append((done, total)))
     assert calls[-1] == (len(data), len(data))
     old = content("plain.paes")
-    assert paraes.rekey_file("plain.paes", identity=file, to_recipients=recipient,
-                             context=b"ctx").kernel is None
+    again = {"identity": file, "to_recipients": recipient, "context": b"ctx"}
+    assert paraes.rekey_file("plain.paes", **again).kernel is None
     new = content("plain.paes")
     assert new != old and new[-50_000:] == old[-50_000:]
-    paraes.rekey_file("plain.paes", identity=file, to_recipients=recipient, verify=True,
-                      context=b"ctx")
+    paraes.rekey_file("plain.paes", verify=True, **again)
     assert content("plain.paes")[-50_000:] == old[-50_000:]
-    done = paraes.rekey_file("plain.paes", identity=file, to_recipients=recipient, new_key=True,
-                             context=b"ctx")
+    done = paraes.rekey_file("plain.paes", new_key=True, **again)
     assert done.bytes == len(data) and content("plain.paes")[-50_000:] != old[-50_000:]
     paraes.rekey_file("plain.paes", identity=file, to_passphrase="new", context=b"ctx", **FAST)
     assert paraes.unseal(content("plain.paes"), passphrase="new", context=b"ctx") == data

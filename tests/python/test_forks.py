@@ -4,14 +4,11 @@ import gc
 import io
 import multiprocessing
 import os
-import subprocess
-import sys
 import threading
-import traceback
 from pathlib import Path
 
 import pytest
-from helpers import KEY, content
+from helpers import KEY, content, in_child, run_python
 
 import paraes
 from paraes import WrongProcess
@@ -19,20 +16,6 @@ from paraes.ciphers import Cipher, algorithms, modes
 
 MIB = 1 << 20
 pytestmark = pytest.mark.usefixtures("folder")
-
-
-def in_child(work):
-    """Calls `work` in a child process, which ends without cleaning up, and expects no exception."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
 
 
 def plaintext(name):
@@ -107,8 +90,7 @@ def test_a_child_that_ends_leaves_the_file_alone(how, status, without):
         pytest.skip("PARAES_NO_TMPFILE names no library: ctest sets it")
     env = {**os.environ, **{name: os.environ["PARAES_NO_TMPFILE"] for name in without}}
     text = CHILD_ENDS.replace("HOW", how).replace("STATUS", str(status))
-    done = subprocess.run([sys.executable, "-X", "dev", "-c", text], env=env, capture_output=True,
-                          text=True)
+    done = run_python(text, flags=["-X", "dev"], env=env)
     assert (done.returncode, done.stderr) == (0, "")
 
 

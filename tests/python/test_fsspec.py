@@ -9,8 +9,6 @@ import json
 import os
 import pickle
 import random
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -18,7 +16,15 @@ import fsspec
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
-from helpers import KEY, refuses_without_secrets, together
+from helpers import (
+    KEY,
+    FileObject,
+    in_child,
+    new_identity,
+    refuses_without_secrets,
+    run_python,
+    together,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,14 +90,13 @@ def faulty():
 @pytest.fixture
 def key_file():
     Path("secret").mkdir()
-    paraes_key = Path("secret/my.key")
-    paraes_key.write_text(KEY.hex() + "\n")
-    return str(paraes_key)
+    Path("secret/my.key").write_text(KEY.hex() + "\n")
+    return "secret/my.key"
 
 
 @pytest.fixture(params=["memory", "local", "dir"])
 def below(request, tmp_path):
-    """A file system, and a folder in it."""
+    """An encrypted file system, the one below it, and a folder in both."""
     if request.param == "memory":
         fs, root = MemoryFileSystem(skip_instance_cache=True), "/data"
         fs.store, fs.pseudo_dirs = {}, [""]
@@ -101,7 +106,7 @@ def below(request, tmp_path):
         (tmp_path / "data").mkdir()
         fs, root = fsspec.filesystem("dir", path=str(tmp_path), fs=LocalFileSystem()), "data"
     fs.makedirs(root, exist_ok=True)
-    return fs, root
+    return encrypted(fs), fs, root
 
 
 def encrypted(fs, **options):
@@ -125,8 +130,7 @@ def names(fs, folder):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_what_is_written_is_read(below, size):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     path = f"{root}/x.paes"
     with fs.open(path, "wb") as file:
         for begin in range(0, size, 700_001):
@@ -167,9 +171,7 @@ def test_formats_and_secrets(faulty, options):
 
 
 def test_recipients(faulty, folder):
-    subprocess.run(["age-keygen", "-o", "id"], check=True, capture_output=True)
-    recipient = subprocess.run(["age-keygen", "-y", "id"], check=True, capture_output=True,
-                               text=True).stdout.strip()
+    recipient = new_identity("id")
     fs = encrypted(faulty, recipients=recipient, identity="id")
     for size in (0, 3, 100_000):
         fs.pipe_file(f"/{size}", BLOCK[:size])
@@ -247,8 +249,7 @@ def test_what_is_read_in_order_is_fetched_ahead(faulty):
 
 
 def test_text_and_compression(below):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     text = "déjà vu\n" * 50_000
     with fs.open(f"{root}/t.paes", "w", encoding="utf-8") as file:
         file.write(text)
@@ -264,8 +265,7 @@ def test_text_and_compression(below):
 
 
 def test_names_and_sizes(below):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     fs.makedirs(f"{root}/a")
     fs.pipe({f"{root}/a/{n}.paes": BLOCK[:n] for n in (1, 20_000, 70_000)})
     inner.pipe_file(f"{root}/a/plain", b"short")
@@ -297,8 +297,7 @@ def test_names_and_sizes(below):
 
 
 def test_copies_to_and_from_local_files(below, tmp_path):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     Path("plain").write_bytes(BLOCK)
     fs.put("plain", f"{root}/x.paes")
     assert paraes.unseal(inner.cat_file(f"{root}/x.paes"), key=KEY) == BLOCK
@@ -316,8 +315,7 @@ def test_copies_to_and_from_local_files(below, tmp_path):
 
 @pytest.mark.parametrize("name", ["x[1].paes", "x*.paes", "a b#c?.paes", "ü.paes"])
 def test_names_that_look_like_patterns(below, name):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     for path in (f"{root}/{name}", f"{root}/x1.paes"):
         with fs.open(path, "wb") as file:
             file.write(name.encode())
@@ -403,55 +401,47 @@ def test_a_cache_below_forgets_what_is_replaced(key_file, tmp_path, cache):
 
 
 def test_the_package_registers_itself():
-    known = subprocess.run([sys.executable, "-c", "import fsspec; print(fsspec.get_filesystem_class"
-                            "('paraes').__module__)"], capture_output=True, text=True, check=True)
+    known = run_python("import fsspec; print(fsspec.get_filesystem_class('paraes').__module__)")
     assert known.stdout == "paraes.fsspec\n"
 
 
 # ---- What is given up
 
 
-@pytest.mark.parametrize("how", ["with", "text", "gzip", "open", "open text", "wrapper", "abort",
-                                 "deleted", "deleted text"])
+@contextlib.contextmanager
+def wrapped(fs, path):
+    with fs.open(path, "wb") as raw, io.TextIOWrapper(raw) as file:
+        yield file
+
+
+OPENS = {
+    "with": lambda fs, path: fs.open(path, "wb"),
+    "text": lambda fs, path: fs.open(path, "w"),
+    "gzip": lambda fs, path: fs.open(path, "wb", compression="gzip"),
+    "open": lambda fs, path: fsspec.core.OpenFile(fs, path, "wb"),
+    "open text": lambda fs, path: fsspec.core.OpenFile(fs, path, "w"),
+    "wrapper text": wrapped,
+}
+
+
+@pytest.mark.parametrize("how", [*OPENS, "abort", "deleted", "deleted text"])
 def test_what_is_given_up_leaves_nothing(below, how):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     path = f"{root}/x.paes"
     fs.pipe_file(path, b"old")
-
-    def give_up():
-        if how == "with":
-            with fs.open(path, "wb") as file:
-                file.write(BLOCK)
-                raise KeyError
-        if how == "text":
-            with fs.open(path, "w") as file:
-                file.write("text" * 100_000)
-                raise KeyError
-        if how == "gzip":
-            with fs.open(path, "wb", compression="gzip") as file:
-                file.write(BLOCK)
-                raise KeyError
-        if how.startswith("open"):
-            with fsspec.core.OpenFile(fs, path, "w" if "text" in how else "wb") as file:
+    if how in OPENS:
+        with pytest.raises(KeyError):
+            with OPENS[how](fs, path) as file:
                 file.write("text" * 100_000 if "text" in how else BLOCK)
                 raise KeyError
-        if how == "wrapper":
-            with fs.open(path, "wb") as raw, io.TextIOWrapper(raw) as file:
-                file.write("text" * 100_000)
-                raise KeyError
-        if how == "abort":
-            fs.open(path, "wb").abort()
-        if how.startswith("deleted"):
-            with pytest.warns(ResourceWarning, match="nothing was written"):
-                file = fs.open(path, "w" if "text" in how else "wb")
-                file.write("text" if "text" in how else b"text")
-                del file
-                gc.collect()
-        raise KeyError
-
-    with pytest.raises(KeyError):
-        give_up()
+    elif how == "abort":
+        fs.open(path, "wb").abort()
+    else:
+        with pytest.warns(ResourceWarning, match="nothing was written"):
+            file = fs.open(path, "w" if "text" in how else "wb")
+            file.write("text" if "text" in how else b"text")
+            del file
+            gc.collect()
     gc.collect()
     assert fs.cat_file(path) == b"old"
     assert names(inner, root) == ["x.paes"]
@@ -459,8 +449,7 @@ def test_what_is_given_up_leaves_nothing(below, how):
 
 def test_what_own_code_closes_is_complete(below):
     """Who closes a file in an __exit__() or after a handler wants it."""
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
 
     @contextlib.contextmanager
     def recording(path):
@@ -489,25 +478,23 @@ def test_what_own_code_closes_is_complete(below):
     assert (fs.cat_file(f"{root}/a"), fs.cat_file(f"{root}/b")) == (b"all and more", b"all")
 
 
-def test_a_process_that_ends_leaves_nothing(tmp_path):
-    program = """
-import fsspec
+BELOW_OUT = """
+import atexit, fsspec
 fs = fsspec.filesystem("paraes", fs=fsspec.filesystem("dir", path="out",
                        fs=fsspec.filesystem("file")), key=bytes(32))
-file = fs.open("x", "wb")
-file.write(bytes(10_000_000))
 """
+
+
+def test_a_process_that_ends_leaves_nothing():
     Path("out").mkdir()
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          timeout=60)
+    done = run_python(BELOW_OUT + 'file = fs.open("x", "wb")\nfile.write(bytes(10_000_000))')
     assert done.returncode == 0, done.stderr
     assert os.listdir("out") == []
 
 
 def test_what_is_closed_beside_an_exception_is_complete(below):
     """In a handler, in a file that an exception has nothing to do with, and within a block."""
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     file = fs.open(f"{root}/a", "wb")
     try:
         file.write(b"1")
@@ -544,8 +531,7 @@ def test_failing_uploads_leave_nothing(faulty):
 
 
 def test_exclusive_and_other_modes(below):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     with fs.open(f"{root}/x", "xb") as file:
         file.write(b"1")
     with pytest.raises(FileExistsError):
@@ -566,8 +552,7 @@ def test_exclusive_and_other_modes(below):
 
 
 def test_transactions_of_files_that_are_open_or_given_up(below):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     fs.pipe_file(f"{root}/open", b"old")
     with fs.transaction:
         file = fs.open(f"{root}/open", "wb")
@@ -583,8 +568,7 @@ def test_transactions_of_files_that_are_open_or_given_up(below):
 
 
 def test_transactions(below):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     with fs.transaction:
         for name in "ab":
             with fs.open(f"{root}/{name}", "wb") as file:
@@ -599,11 +583,8 @@ def test_transactions(below):
     assert names(inner, root) == ["a", "b"]
 
 
-def test_at_the_end_of_the_interpreter(tmp_path):
-    program = """
-import atexit, fsspec
-fs = fsspec.filesystem("paraes", fs=fsspec.filesystem("dir", path="out",
-                       fs=fsspec.filesystem("file")), key=bytes(32))
+def test_at_the_end_of_the_interpreter():
+    program = BELOW_OUT + """
 fs.pipe_file("x", bytes(9_000_000))
 reader, writer = fs.open("x"), fs.open("log", "wb")
 
@@ -615,8 +596,7 @@ def end():
     writer.close()
 """
     Path("out").mkdir()
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          timeout=60)
+    done = run_python(program)
     assert (done.returncode, done.stderr) == (0, "")
     assert paraes.unseal(Path("out/log").read_bytes(), key=bytes(32)) == bytes(3_000_000)
 
@@ -641,8 +621,7 @@ def test_without_more_threads(faulty, monkeypatch):
 
 
 def test_threads_that_share_a_file(below):
-    inner, root = below
-    fs = encrypted(inner)
+    fs, inner, root = below
     fs.pipe_file(f"{root}/x", BLOCK)
     with fs.open(f"{root}/x") as file:
         parts = []
@@ -709,7 +688,7 @@ def test_errors_of_the_file_system_come_through(faulty):
 def test_an_object_that_changes_while_it_is_read(faulty):
     fs = encrypted(faulty)
     other = encrypted(faulty, key=KEY)
-    for new in (BLOCK[1:], BLOCK[:4 << 20], BLOCK + b"longer"):
+    for new in (BLOCK[1:], BLOCK[:4 << 20], BLOCK + b"longer", BLOCK[::-1]):
         fs.pipe_file("/x", BLOCK)
         with fs.open("/x") as file:
             assert file.read(10) == BLOCK[:10]
@@ -769,20 +748,10 @@ def test_objects_of_unknown_size_are_read_in_order(faulty):
     fs = encrypted(web)
     assert fs.info("/x")["size"] is None
 
-    class Stream(io.RawIOBase):
-        def __init__(self):
-            self.inner = io.BytesIO(web.store["/x"].getvalue())
-
-        def readable(self):
-            return True
-
-        def readinto(self, buffer):
-            return self.inner.readinto(buffer)
-
     streams = []
 
     def open_stream(path, mode="rb", **kwargs):
-        streams.append(Stream())
+        streams.append(FileObject(web.store["/x"].getvalue()))
         return streams[-1]
 
     web._open = open_stream
@@ -875,19 +844,14 @@ def test_forks(faulty):
     assert reader.read(3 << 20) == BLOCK[:3 << 20]
     writer = fs.open("/y", "wb")
     writer.write(BLOCK[:2 << 20])
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            assert reader.read() == BLOCK[3 << 20:]
-            try:
-                writer.write(b"child")
-            except paraes.WrongProcess:
-                status = 0
-            writer.abort()
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
+
+    def work():
+        assert reader.read() == BLOCK[3 << 20:]
+        with pytest.raises(paraes.WrongProcess):
+            writer.write(b"child")
+        writer.abort()
+
+    in_child(work)
     writer.write(BLOCK[2 << 20:])
     writer.close()
     assert fs.cat_file("/y") == BLOCK

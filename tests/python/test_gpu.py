@@ -1,15 +1,12 @@
 """device="opencl", on whatever OpenCL device there is (PoCL computes on the CPU)."""
 
 import os
-import subprocess
-import sys
 
 import pytest
+from helpers import KEY, run_python
 
 import paraes
 
-KEY = bytes(range(32))
-NONCE = bytes(12)
 # In a process of its own: drivers start threads.
 PROGRAM = """
 import os, sys, paraes
@@ -51,6 +48,5 @@ def test_opencl_gives_the_same_bytes_and_is_refused_after_a_fork(tmp_path):
     except paraes.Unavailable as error:
         assert os.environ.get("PARAES_REQUIRE_DEVICE") != "1", error
         pytest.skip(str(error))
-    done = subprocess.run([sys.executable, "-c", PROGRAM, tmp_path / "file"], capture_output=True,
-                          text=True, timeout=300)
+    done = run_python(PROGRAM, tmp_path / "file")
     assert done.returncode == 0 and "all done" in done.stdout, done.stdout + done.stderr

@@ -1,14 +1,11 @@
 """File objects may keep what they were lent: they see nobody else's memory, and no later data."""
 
 import gc
-import io
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from helpers import KEY, FileObject
+from helpers import KEY, FileObject, run_python
 
 import paraes
 
@@ -75,10 +72,7 @@ def test_an_exception_keeps_the_buffer():
 def test_readinto_sees_nothing_of_anybody():
     seen = []
 
-    class Looks(io.RawIOBase):
-        def readable(self):
-            return True
-
+    class Looks(FileObject):
         def readinto(self, buffer):
             seen.append(bytes(buffer))
             return 0
@@ -123,8 +117,7 @@ def test_memory_cannot_be_made_smaller_meanwhile():
 
 
 def test_an_asyncio_transport_queues_slices():
-    done = subprocess.run([sys.executable, "-c", ASYNCIO], capture_output=True, text=True,
-                          timeout=60)
+    done = run_python(ASYNCIO)
     assert (done.returncode, done.stderr) == (0, "")
 
 

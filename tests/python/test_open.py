@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from helpers import KEY, content, together
+from helpers import KEY, FileObject, content, together
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,19 +38,6 @@ def make(size, name="sealed", **options):
     """An encrypted file of that many bytes."""
     Path(name).write_bytes(paraes.seal(data_of(size), **(options or {"key": KEY})))
     return data_of(size)
-
-
-class Unseekable(io.RawIOBase):
-    """Gives at most `most` bytes at a time."""
-
-    def __init__(self, raw, most=None):
-        self.raw, self.most = raw, most
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        return self.raw.readinto(memoryview(buffer)[: self.most])
 
 
 def threads_of_process():
@@ -102,11 +89,11 @@ def test_numbers_beyond_64_bits():
 def test_empty_buffers_of_any_shape(seeks):
     make(300_000)
     empty = [bytearray(), memoryview(bytearray(6)).cast("B", (2, 3))[:0]]
-    with open("sealed", "rb") as raw:
-        with paraes.open(raw if seeks else io.BufferedReader(Unseekable(raw)), key=KEY) as file:
-            assert file.seekable() == seeks
-            for buffer in empty:
-                assert file.readinto(buffer) == file.readinto1(buffer) == 0
+    source = io.BufferedReader(FileObject(content("sealed"), seeks))
+    with paraes.open(source, key=KEY) as file:
+        assert file.seekable() == seeks
+        for buffer in empty:
+            assert file.readinto(buffer) == file.readinto1(buffer) == 0
     with paraes.open("out", "wb", key=KEY) as file:
         for buffer in empty:
             assert file.write(buffer) == 0
@@ -218,26 +205,18 @@ def test_file_objects():
 def test_pipes(size, options):
     data = data_of(size)
     sealed = paraes.seal(data, **options)
-    for kind in ("pipe", "socket", "path"):
-        if kind == "path":
-            if not os.path.exists("fifo"):
-                os.mkfifo("fifo")
-            start = lambda: open("fifo", "wb")  # noqa: E731, SIM115
-            source = "fifo"
-        elif kind == "pipe":
-            read_end, write_end = os.pipe()
-            start = lambda fd=write_end: os.fdopen(fd, "wb")  # noqa: E731
-            source = os.fdopen(read_end, "rb")
-        else:
-            ours, theirs = socket.socketpair()
-            start = lambda s=theirs: s.makefile("wb")  # noqa: E731
-            source = ours.makefile("rb")
-
-        def send(start=start, kind=kind):
-            with start() as out:
+    if not os.path.exists("fifo"):
+        os.mkfifo("fifo")
+    read_end, write_end = os.pipe()
+    ours, theirs = socket.socketpair()
+    with theirs:
+        to_socket = theirs.makefile("wb")
+    for source, target in (("fifo", lambda: open("fifo", "wb")),  # noqa: SIM115
+                           (os.fdopen(read_end, "rb"), lambda: os.fdopen(write_end, "wb")),
+                           (ours.makefile("rb"), lambda: to_socket)):
+        def send(target=target):
+            with target() as out:
                 out.write(sealed)
-            if kind == "socket":
-                theirs.close()
 
         thread = threading.Thread(target=send)
         thread.start()
@@ -256,7 +235,7 @@ def test_truncated_pipes_do_not_end_well():
     for size in (0, 10, 88, 100, 88 + 16400, 200_000, len(sealed) - 1):
         got = b""
         with pytest.raises(IntegrityError):
-            with paraes.open(Unseekable(io.BytesIO(sealed[:size]), 999), key=KEY) as file:
+            with paraes.open(FileObject(sealed[:size], most=999), key=KEY) as file:
                 while part := file.read1(1 << 20):
                     got += part
         assert data_of(300_000).startswith(got)

@@ -6,14 +6,14 @@ import functools
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
 import time
-import traceback
 
 import pytest
-from helpers import together
+from helpers import in_child, run_python, together
 
 import paraes
 from paraes.ciphers import Cipher, algorithms, modes
@@ -24,10 +24,6 @@ DATA = bytes(range(256)) * 20_000
 SEALED = paraes.AESGCM(KEY).encrypt(NONCE, DATA, None)
 
 
-def run_python(text, *arguments):
-    return subprocess.run([sys.executable, *arguments, "-c", text], capture_output=True, text=True)
-
-
 def works():
     """A bit of everything, on as many threads as this process has."""
     assert paraes.AESGCM(KEY).encrypt(NONCE, DATA, None) == SEALED
@@ -36,7 +32,7 @@ def works():
     assert paraes.unseal(paraes.seal(DATA, key=KEY), key=KEY) == DATA
 
 
-def in_child(queue):
+def report_to(queue):
     works()
     queue.put((paraes.thread_limit(), len(os.listdir("/proc/self/task"))))
 
@@ -46,7 +42,7 @@ def test_processes_of_multiprocessing(method):
     works()
     context = multiprocessing.get_context(method)
     queue = context.Queue()
-    child = context.Process(target=in_child, args=(queue,))
+    child = context.Process(target=report_to, args=(queue,))
     child.start()
     limit, threads = queue.get(timeout=60)
     child.join(60)
@@ -65,30 +61,17 @@ def test_objects_outlive_a_fork(tmp_path):
     assert reader.read(2_000_000) == (DATA * 3)[:2_000_000]  # a thread reads ahead now
     writer = paraes.open(tmp_path / "y", "wb", key=KEY)
     writer.write(b"parent")
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            assert cipher.encrypt(NONCE, DATA, None) == SEALED
-            assert reader.read() == (DATA * 3)[2_000_000:]
-            reader.close()
-            works()
-            paraes.limit_threads(0)
-            works()
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    for _ in range(6000):
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        time.sleep(0.01)
-    else:
-        os.kill(child, 9)
-        raise AssertionError("the child hangs")
-    assert status == 0
+
+    def work():
+        signal.alarm(60)  # it may hang
+        assert cipher.encrypt(NONCE, DATA, None) == SEALED
+        assert reader.read() == (DATA * 3)[2_000_000:]
+        reader.close()
+        works()
+        paraes.limit_threads(0)
+        works()
+
+    in_child(work)
     assert reader.read() == (DATA * 3)[2_000_000:]
     writer.close()
     with paraes.open(tmp_path / "y", key=KEY) as file:

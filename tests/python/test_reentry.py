@@ -40,11 +40,11 @@ class Calls(FileObject):
 
     def readinto(self, buffer):
         self._call()
-        return self.inner.readinto(buffer)
+        return super().readinto(buffer)
 
     def write(self, data):
         self._call()
-        return self.inner.write(data)
+        return super().write(data)
 
 
 @pytest.mark.parametrize("seeks", [False, True])

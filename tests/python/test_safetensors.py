@@ -1,6 +1,7 @@
 """paraes.safetensors with numpy, beside the package safetensors; and on GPUs with a stand-in for
 torch, whose tensors are buffers of PoCL or of the stand-in for CUDA's driver."""
 
+import functools
 import gc
 import io
 import json
@@ -20,7 +21,7 @@ import numpy
 import pytest
 import safetensors
 import safetensors.numpy
-from helpers import KEY, refuses_without_secrets
+from helpers import KEY, in_child, refuses_without_secrets, run_python, together
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,17 +138,20 @@ def test_slices_are_those_of_numpy(slices_file, data):
     assert numpy.array_equal(found.view(numpy.uint16), whole[part].view(numpy.uint16))
 
 
+def damage(model, place):
+    content = bytearray(model.read_bytes())
+    content[place] ^= 1
+    model.write_bytes(content)
+
+
+WITHIN_HEAD = 88 + 15 * (SEGMENT + 16) + 5  # in segment 15 of the model
 
 
 def test_slices_read_only_their_segments(model):
     with paraes.safetensors.safe_open(model, "np", key=KEY) as file:
-        first = file._model.file_of("head").header.data_begin + file._model.file_of(
-            "head").header.entries["head"].begin
-        content = bytearray(model.read_bytes())
-        # Segment 15 is within "head".
-        content[88 + 15 * (SEGMENT + 16) + 5] ^= 1
-        rows = (15 * SEGMENT - first) // 2
-        model.write_bytes(content)
+        header = file._model.file_of("head").header
+        rows = (15 * SEGMENT - header.data_begin - header.entries["head"].begin) // 2
+    damage(model, WITHIN_HEAD)
     with paraes.safetensors.safe_open(model, "np", key=KEY) as file:
         head = file.get_slice("head")
         assert head[:100].tobytes() == MODEL["head"][:100].tobytes()
@@ -192,13 +196,9 @@ def test_tracebacks_show_no_key(model):
     pathlib.Path("b.index.json").write_text('{"weight_map": {"x": "model.safetensors"}}')
     pathlib.Path("c.index.json").write_text("nothing")
     for call in (
-        lambda: encrypted.load_file("a.index.json", key=b"secret" * 5 + b"12"),
-        lambda: encrypted.load_file("b.index.json", key=b"secret" * 5 + b"12"),
-        lambda: encrypted.load_file("c.index.json", key=b"secret" * 5 + b"12"),
-        lambda: encrypted.load_file("none.index.json", key=b"secret" * 5 + b"12"),
+        *(lambda path=path: encrypted.load_file(path, key=b"secret" * 5 + b"12") for path in (
+            "a.index.json", "b.index.json", "c.index.json", "none.index.json", None, model)),
         lambda: paraes.safetensors.safe_open("b.index.json", "np", key=b"secret" * 5 + b"12"),
-        lambda: encrypted.load_file(None, key=b"secret" * 5 + b"12"),
-        lambda: encrypted.load_file(model, key=b"secret" * 5 + b"12"),
         lambda: encrypted.load(model.read_bytes(), key=b"secret" * 5 + b"12"),
         lambda: encrypted.save_file({"x": 5}, "x.paes", key=b"secret" * 5 + b"12"),
         lambda: encrypted.save({"x": array(1, "uint8", 5)}, {1: "x"}, key=b"secret" * 5 + b"12"),
@@ -227,9 +227,7 @@ def test_what_is_no_encrypted_file(folder):
 
 
 def test_damage_in_the_header(model):
-    content = bytearray(model.read_bytes())
-    content[100] ^= 1
-    model.write_bytes(content)
+    damage(model, 100)
     with pytest.raises(paraes.IntegrityError, match="segment 0"):
         paraes.safetensors.safe_open(model, "np", key=KEY)
 
@@ -586,11 +584,7 @@ def test_threads_share_a_file(model):
                 if file.get_tensor(name).tobytes() != MODEL[name].tobytes():
                     wrong.append(name)
 
-        threads = [threading.Thread(target=read, args=(name,)) for name in MODEL]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*[functools.partial(read, name) for name in MODEL])
         assert not wrong
 
 
@@ -625,11 +619,12 @@ def test_a_child_does_not_wait_for_a_thread_of_its_parent(model):
             target=lambda: file._model.file_of("head").tensor(Slow(), "head"))
         slow.start()
         reading.wait()
-        child = os.fork()
-        if child == 0:
+
+        def work():
             signal.alarm(20)
-            os._exit(0 if file.get_tensor("norm").tobytes() == MODEL["norm"].tobytes() else 1)
-        assert os.waitpid(child, 0)[1] == 0
+            same({"norm": file.get_tensor("norm")}, {"norm": MODEL["norm"]})
+
+        in_child(work)
         go_on.set()
         slow.join()
 
@@ -674,8 +669,7 @@ def test_files_are_closed(model):
 
 
 def test_a_missing_package_is_named():
-    done = subprocess.run([sys.executable, "-c", "import sys; sys.modules['safetensors'] = None; "
-                           "import paraes.safetensors"], capture_output=True, text=True)
+    done = run_python("import sys; sys.modules['safetensors'] = None; import paraes.safetensors")
     assert "pip install 'paraes[safetensors]'" in done.stderr, done.stderr
 
 
@@ -744,9 +738,7 @@ def test_files_are_opened_in_device_memory(opencl, model, monkeypatch):
     part, _ = made.file_of("head").rows(OnOpenCl(opencl), "head", 1000, 70_000)
     assert part == MODEL["head"][1000:71_000].tobytes()
     made.close()
-    content = bytearray(model.read_bytes())
-    content[88 + 15 * (SEGMENT + 16) + 5] ^= 1
-    model.write_bytes(content)
+    damage(model, WITHIN_HEAD)
     made = _model.Model(model, {"key": KEY})
     assert made.file_of("norm").tensor(OnOpenCl(opencl), "norm")[0] == MODEL["norm"].tobytes()
     with pytest.raises(paraes.IntegrityError, match="segment 15 does not authenticate"):
@@ -798,16 +790,13 @@ def test_a_child_does_not_use_its_parents_device(opencl, folder):
     with paraes.open("x.paes", key=KEY) as reader:
         out = device_arrays.ClArray(opencl.buffer(bytes(1000)))
         paraes.gpu.readinto(reader, out, kernel=KERNEL)
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                reader.seek(0)
+
+        def work():
+            reader.seek(0)
+            with pytest.raises(paraes.Unavailable):
                 paraes.gpu.readinto(reader, out, kernel=KERNEL)
-            except paraes.Unavailable:
-                reader.seek(0)
-                code = 0 if reader.read() == bytes(1000) else 2
-                reader.close()
-            finally:
-                os._exit(code)
-        assert os.waitpid(child, 0)[1] == 0
+            reader.seek(0)
+            assert reader.read() == bytes(1000)
+            reader.close()
+
+        in_child(work)

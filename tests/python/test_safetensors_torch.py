@@ -7,11 +7,10 @@ import pathlib
 import struct
 import subprocess
 import sys
-import threading
 
 import pytest
 import safetensors
-from helpers import KEY, refuses_without_secrets
+from helpers import KEY, refuses_without_secrets, together
 
 import paraes
 import paraes.safetensors
@@ -70,6 +69,11 @@ MODEL = {
     "nothing": tensor(5, "int32", 0, 5),
     "mask": tensor(6, "bool", 3, 3, 3),
 }
+
+
+def on_the_host(*args, device=None, pin_memory=False, empty=torch.empty, **more):
+    """In place of torch.empty, where the device is none that torch has here."""
+    return empty(*args, **more)
 
 
 @pytest.fixture
@@ -184,10 +188,6 @@ def test_devices_that_paraes_cannot_open_on_get_copies(model, monkeypatch, recwa
     """What a GPU without a program gets: read in pieces by the CPU, and copied."""
     made = encrypted.Framework("cpu")
     made.device = type("Device", (), {"type": "xpu"})()  # of torch, and nothing that paraes knows
-
-    def on_the_host(*args, device=None, pin_memory=False, empty=torch.empty, **more):
-        return empty(*args, **more)
-
     monkeypatch.setattr(torch, "empty", on_the_host)
     monkeypatch.setattr(encrypted, "_STAGING_BYTES", 10_000)
     same(paraes.safetensors._model.Model(model, {"key": KEY}).tensors(made), MODEL)
@@ -214,10 +214,6 @@ def test_threads_copy_from_their_own_staging(folder):
     file = paraes.safetensors.safe_open("model.safetensors.index.json", "pt", key=KEY)
     file._framework.device = type("Device", (), {"type": "xpu"})()
     wrong = []
-
-    def on_the_host(*args, device=None, empty=torch.empty, **more):
-        return empty(*args, **more)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch, "empty", on_the_host)
 
@@ -226,11 +222,7 @@ def test_threads_copy_from_their_own_staging(folder):
                 if not torch.all(file.get_tensor(str(i)) == i + 1):
                     wrong.append(i)
 
-        threads = [threading.Thread(target=read, args=(i,)) for i in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(lambda: read(0), lambda: read(1))
     assert not wrong
     file.close()
 
