@@ -8,6 +8,7 @@ import base64
 import contextlib
 import errno
 import fcntl
+import functools
 import gc
 import json
 import logging
@@ -25,7 +26,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from helpers import KEY, content
+from helpers import KEY, content, once, rewrite
 
 pytest.importorskip("s3fs", reason="the newer versions of these packages need Python 3.11")
 
@@ -35,7 +36,7 @@ import s3fs  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 from distributed.security import Security  # noqa: E402
 from moto.server import ThreadedMotoServer  # noqa: E402
-from s3_sink import Cut, Refused, Short, Sink, Upload  # noqa: E402
+from s3_sink import Cut, Refused, Short, Sink  # noqa: E402
 
 import paraes  # noqa: E402
 from paraes import (  # noqa: E402
@@ -142,13 +143,10 @@ def notes(info):
     return " ".join(getattr(info.value, "__notes__", ()))
 
 
-def rewrite(data, path="source"):
-    """Other data in the same file, and nothing else about it tells."""
-    before = os.stat(path)
-    with open(path, "r+b") as file:
-        file.write(data)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert os.stat(path).st_mtime_ns == before.st_mtime_ns
+def stored(sink, data=DATA):
+    """The options of a source in the store."""
+    sink.put("bucket/source", data)
+    return {"source": "s3://bucket/source", "source_options": sink.options}
 
 
 class Off:
@@ -168,23 +166,32 @@ class Off:
             raise Cut(self.size)
 
 
-class Slow:
-    """`reached` is set when part 3 arrives, which waits for `go_on`."""
+def at_part(number, act):
+    """A fault of the sink: it calls `act`, or raises it, when this part is uploaded."""
+    def fault(request):
+        if request.part == number:
+            if isinstance(act, Exception):
+                raise act
+            act()
 
-    def __init__(self):
-        self.reached = threading.Event()
-        self.go_on = threading.Event()
-
-    def __call__(self, request):
-        if request.part == 3:
-            self.reached.set()
-            self.go_on.wait(30)
+    return fault
 
 
-def interrupt(sink, parts=2, size=0, **options):
-    """An encryption that the network ends after some parts, of which nothing is lost."""
-    sink.fault = Off(parts, size)
-    with pytest.raises(OSError) as info:
+def first_time(is_meant, error):
+    """A fault of the sink: the first request that is meant fails, and `seen` then has it."""
+    def fault(request):
+        if is_meant(request) and not fault.seen:
+            fault.seen.append(request)
+            raise error
+
+    fault.seen = []
+    return fault
+
+
+def interrupt(sink, parts=2, size=0, fault=None, match=None, **options):
+    """An encryption that the network ends after some parts, or a fault, and nothing is lost."""
+    sink.fault = fault or Off(parts, size)
+    with pytest.raises(OSError, match=match) as info:
         encrypt(sink, **{"workers": 1, **options})
     sink.fault = None
     assert "resume" in notes(info) and "abort" in notes(info)
@@ -217,29 +224,6 @@ def check_nonces(sink):
                 longest[salt, number] = body
 
 
-@pytest.mark.parametrize("seen, fine", [
-    ([[(1, b"h" * 99), (2, b"abc"), (2, b"ab"), (2, b""), (3, b"x")]], True),
-    ([[(1, b"h" * 99), (2, b"abc"), (2, b"aB")]], False),
-    ([[(2, b"abc"), (2, b"aB")]], False),  # no salt is known
-    ([[(2, b"abc")], [(2, b"aBc")]], True),  # two messages
-    ([[(1, b"h" * 99), (2, b"abc")], [(1, b"H" * 99), (2, b"aBc")]], True),
-    ([[(1, b"h" * 99), (2, b"abc")], [(2, b"aBcd"), (1, b"h" * 99)]], False),
-    ([[(1, b"h" * 99), (1, b"H" * 99)]], False),
-])
-def test_that_a_nonce_used_twice_is_found(seen, fine):
-    class Seen:
-        all_uploads = {}
-
-    for at, bodies in enumerate(seen):
-        Seen.all_uploads[f"upload-{at}"] = upload = Upload("x")
-        upload.seen = bodies
-    if fine:
-        check_nonces(Seen)
-    else:
-        with pytest.raises(AssertionError, match="two"):
-            check_nonces(Seen)
-
-
 def without_ctime(monkeypatch):
     """As on file systems that have none: nothing but the contents tells of a change."""
     monkeypatch.setattr(_sources.LocalSource, "_status", staticmethod(
@@ -249,7 +233,7 @@ def without_ctime(monkeypatch):
 def test_source_that_changes_and_nothing_tells(sink, monkeypatch):
     without_ctime(monkeypatch)
     interrupt(sink, 2, 3 * MIB)
-    rewrite(OTHER)
+    rewrite("source", OTHER)
     resume(sink)
     assert len(sink.all_uploads) == 2
     check_object(sink, OTHER)
@@ -266,7 +250,7 @@ def test_that_the_server_would_see_a_nonce_used_twice(sink, monkeypatch):
     monkeypatch.setattr(_state.State, "claim", careless)
     without_ctime(monkeypatch)
     interrupt(sink, 2, 3 * MIB)
-    rewrite(OTHER)
+    rewrite("source", OTHER)
     resume(sink)
     with pytest.raises(AssertionError, match="part [34] had two plaintexts"):
         check_nonces(sink)
@@ -280,7 +264,7 @@ def test_source_that_changes_before_it_is_resumed(sink, tells, executor):
     if tells:
         Path("source").write_bytes(OTHER)
     else:
-        rewrite(OTHER)
+        rewrite("source", OTHER)
     resume(sink, executor=executor)
     assert len(sink.all_uploads) == 2
     check_object(sink, OTHER)
@@ -290,15 +274,14 @@ def test_part_that_was_cut_is_never_sent_again_with_other_content(sink):
     """It had left, though the store has not got it: only the state knows."""
     interrupt(sink, 2, 3 * MIB)
     changed = DATA[:11 * MIB] + OTHER[11 * MIB:]  # in the part that was cut
-    rewrite(changed)
+    rewrite("source", changed)
     resume(sink)
     assert len(sink.all_uploads) == 2
     check_object(sink, changed)
 
 
 def test_source_in_a_store_that_changes_before_it_is_resumed(sink):
-    sink.put("bucket/source", DATA)
-    interrupt(sink, source="s3://bucket/source", source_options=sink.options)
+    interrupt(sink, **stored(sink))
     sink.put("bucket/source", OTHER)
     resume(sink, source_options=sink.options)
     assert len(sink.all_uploads) == 2
@@ -314,50 +297,23 @@ def test_source_that_gets_another_size_before_it_is_resumed(sink):
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_source_that_changes_during_a_run(sink, workers):
-    changed = []
-
-    def progress(done, total):
-        if done and not changed:
-            changed.append(done)
-            Path("source").write_bytes(OTHER)
-
-    encrypt(sink, workers=workers, progress=progress)
-    assert changed and len(sink.all_uploads) == 2
+    encrypt(sink, workers=workers, progress=once(lambda: Path("source").write_bytes(OTHER)))
+    assert len(sink.all_uploads) == 2
     check_object(sink, OTHER)
 
 
-def test_source_that_always_changes(sink):
-    def progress(done, total):
-        if done:
-            Path("source").write_bytes(DATA if done % 2 else OTHER)
-
-    with pytest.raises(FileError, match="source: it changed while it was read") as info:
-        encrypt(sink, progress=progress)
-    assert info.value.errno == errno.ESTALE
-    assert len(sink.all_uploads) == 3 and sink.objects == {}
-    check_nothing_left(sink)
-
-
 def test_source_that_changes_during_a_run_to_a_target_that_takes_parts_in_order():
-    memory = fsspec.filesystem("memory")
-    changed = []
-
-    def progress(done, total):
-        if done and not changed:
-            changed.append(done)
-            Path("source").write_bytes(OTHER)
-
     objects.encrypt("source", "memory://x.paes", key=KEY, part_size=PART, workers=1,
-                    overwrite=True, progress=progress)
-    assert changed
-    assert paraes.unseal(memory.cat_file("/x.paes"), key=KEY) == OTHER
+                    overwrite=True, progress=once(lambda: Path("source").write_bytes(OTHER)))
+    sealed = fsspec.filesystem("memory").cat_file("/x.paes")
+    assert paraes.unseal(sealed, key=KEY) == OTHER
 
 
 def test_state_that_is_lost(sink):
     state = interrupt(sink, 2, 3 * MIB)
     old = dict(sink.uploads)
     state.unlink()
-    rewrite(OTHER)
+    rewrite("source", OTHER)
     for call in (resume, abort):
         with pytest.raises(FileNotFoundError, match="interrupted"):
             call(sink)
@@ -367,29 +323,12 @@ def test_state_that_is_lost(sink):
 
 
 @pytest.mark.parametrize("data", [DATA, OTHER], ids=["same", "changed"])
-def test_old_copy_of_the_state(sink, data):
-    copied = []
-
-    def progress(done, total):
-        if done and not copied:
-            copied.append(content(states()[0]))
-
-    state = interrupt(sink, 3, progress=progress)
-    assert len(content(state)) > len(copied[0])
-    state.write_bytes(copied[0])
-    rewrite(data)
-    resume(sink)
-    assert len(sink.all_uploads) == 2
-    check_object(sink, data)
-
-
-@pytest.mark.parametrize("data", [DATA, OTHER], ids=["same", "changed"])
 def test_state_whose_last_line_is_torn(sink, data):
     state = interrupt(sink, 2)
     with open(state, "ab") as file:
         file.write(b'{"part":3,"ma')
     if data != DATA:
-        rewrite(data)
+        rewrite("source", data)
     resume(sink, workers=1)
     assert len(sink.all_uploads) == (1 if data == DATA else 2)
     if data == DATA:
@@ -407,17 +346,6 @@ def test_state_that_is_damaged(sink):
     state.write_bytes(whole)
     abort(sink)
     check_nothing_left(sink)
-
-
-def test_state_is_private_and_has_no_secret(sink):
-    state = interrupt(sink, passphrase="correct horse", scrypt_log2n=10)
-    assert state.stat().st_mode & 0o777 == 0o600
-    assert b"horse" not in content(state)
-    abort(sink)
-    state = interrupt(sink)
-    for form in forms(KEY):
-        assert form not in content(state)
-    abort(sink)
 
 
 # ---- Executors
@@ -579,13 +507,6 @@ def test_kinds_of_keys(sink, executor, options):
     check_nothing_left(sink)
 
 
-def test_key_command_that_fails(sink):
-    for command, message in (("exit 3", "exit status 3"), ("echo nonsense", "key_command")):
-        with pytest.raises(InvalidArgument, match=message):
-            encrypt(sink, key_command=command)
-    assert sink.all_uploads == {}
-
-
 @pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 2 * PART + 16384])
 def test_sizes(sink, size):
     Path("source").write_bytes(DATA[:size])
@@ -736,11 +657,7 @@ def test_that_dask_shows_no_key(sink, dask_that_logs, monkeypatch):
             shown.append(repr(task) + repr(task.run_spec) + str(task.run_spec))
             graphs.append(pickle.dumps(task.run_spec))
 
-    def refuse(request):
-        if request.part == 3:
-            raise Refused(403, "AccessDenied")
-
-    sink.fault = refuse
+    sink.fault = at_part(3, Refused(403, "AccessDenied"))
     with pytest.raises(PermissionError):
         encrypt(sink, executor=dask_that_logs, progress=progress)
     sink.fault = None
@@ -789,7 +706,8 @@ def test_executors_that_are_refused(sink, dask_threads):
 # ---- Workers that die
 
 
-@pytest.mark.parametrize("change", [None, Path("source").write_bytes, rewrite])
+@pytest.mark.parametrize("change", [None, Path("source").write_bytes,
+                                    functools.partial(rewrite, "source")])
 def test_source_that_changes_before_dask_runs_a_lost_task_again(sink, dask_processes, monkeypatch,
                                                                change):
     """The workers die when part 2 is sealed and may leave: Dask seals it again by itself."""
@@ -813,24 +731,6 @@ def test_source_that_changes_before_dask_runs_a_lost_task_again(sink, dask_proce
     check_object(sink, DATA if change is None else OTHER)
 
 
-@pytest.mark.parametrize("ends", [resume, abort])
-def test_worker_process_that_is_killed(sink, ends):
-    pool = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
-
-    def progress(done, total):
-        if done:
-            os.kill(next(iter(pool._processes)), signal.SIGKILL)
-
-    with pool, pytest.raises(Error, match="worker has died") as info:
-        encrypt(sink, executor=pool, progress=progress)
-    assert "resume" in notes(info)
-    ends(sink)
-    check_nothing_left(sink)
-    if ends is resume:
-        check_object(sink)
-        assert len(sink.all_uploads) == 1
-
-
 RUN = """
 import json, sys
 from paraes import objects
@@ -840,66 +740,53 @@ if __name__ == "__main__":
 """
 
 
-@contextlib.contextmanager
-def another_process(sink):
-    """It encrypts, and is somewhere in part 3."""
-    sink.fault = slow = Slow()
-    process = subprocess.Popen([sys.executable, "-c", RUN,
-                                json.dumps([sink.options, URL, PART])], stderr=subprocess.PIPE,
-                               text=True)
-    try:
-        assert slow.reached.wait(60), process.stderr.read() if process.poll() else "it hangs"
-        yield process
-    finally:
-        slow.go_on.set()
-        process.kill()
-        process.communicate()
+def kill_another_process(sink):
+    """It encrypts, and is killed somewhere in part 3."""
+    reached, go_on = threading.Event(), threading.Event()
+
+    def wait():
+        reached.set()
+        go_on.wait(30)
+
+    sink.fault = at_part(3, wait)
+    with subprocess.Popen([sys.executable, "-c", RUN, json.dumps([sink.options, URL, PART])],
+                          stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert reached.wait(60), process.stderr.read() if process.poll() else "it hangs"
+        finally:
+            process.kill()
+            process.wait()
+            go_on.set()
+    sink.fault = None
+    assert len(sink.uploads) == len(states()) == 1
+    sink.requests.clear()
 
 
 @pytest.mark.parametrize("ends", [resume, abort])
 def test_coordinator_that_is_killed(sink, ends):
-    with another_process(sink) as process:
-        process.kill()
-        process.wait()
-    sink.fault = None
-    assert len(sink.uploads) == len(states()) == 1
-    sink.requests.clear()
+    kill_another_process(sink)
     ends(sink)
     check_nothing_left(sink)
+    assert ("bucket/x" in sink.objects) == (ends is resume)
     if ends is resume:
         assert sorted(sent(sink)) == [3, 4]
         check_object(sink)
 
 
 def test_coordinator_that_is_killed_before_the_source_changes(sink):
-    with another_process(sink) as process:
-        process.kill()
-        process.wait()
-    sink.fault = None
-    rewrite(OTHER)
+    kill_another_process(sink)
+    rewrite("source", OTHER)
     resume(sink)
     check_object(sink, OTHER)
 
 
-def test_sigint_leaves_nothing(sink):
-    with another_process(sink) as process:
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.2)
-        sink.fault.go_on.set()
-        _, errors = process.communicate(timeout=60)
-    assert "KeyboardInterrupt" in errors and process.returncode != 0
-    assert sink.all_uploads and "bucket/x" not in sink.objects
-    check_nothing_left(sink)
-
-
 @pytest.mark.parametrize("executor", EXECUTORS, indirect=True)
-@pytest.mark.parametrize("error", [KeyboardInterrupt])
-def test_exceptions_of_progress_leave_nothing(sink, executor, error):
+def test_exceptions_of_progress_leave_nothing(sink, executor):
     def progress(done, total):
         if done:
-            raise error
+            raise KeyboardInterrupt
 
-    with pytest.raises(error):
+    with pytest.raises(KeyboardInterrupt):
         encrypt(sink, executor=executor, progress=progress)
     assert len(sink.all_uploads) == 1 and sink.objects == {}
     check_nothing_left(sink)
@@ -913,7 +800,6 @@ def test_exceptions_of_progress_leave_nothing(sink, executor, error):
 
 def test_store_that_is_busy(sink, monkeypatch):
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 3)
-    sink.put("bucket/source", DATA)
     tried = {}
 
     def busy(request):
@@ -923,7 +809,7 @@ def test_store_that_is_busy(sink, monkeypatch):
             raise Refused(503, "SlowDown")
 
     sink.fault = busy
-    encrypt(sink, source="s3://bucket/source", source_options=sink.options)
+    encrypt(sink, **stored(sink))
     check_object(sink)
     tried.clear()
     decrypt(sink, "plain")
@@ -933,44 +819,27 @@ def test_store_that_is_busy(sink, monkeypatch):
 
 @pytest.mark.parametrize("size", [0, 100, PART - 1])
 def test_part_whose_upload_is_cut_once(sink, size):
-    cut = []
-
-    def fault(request):
-        if request.part == 2 and not cut:
-            cut.append(request)
-            raise Cut(size)
-
-    sink.fault = fault
+    sink.fault = first_time(lambda request: request.part == 2, Cut(size))
     encrypt(sink)
-    assert cut and sent(sink).count(2) == 2
+    assert sent(sink).count(2) == 2
     check_object(sink)
 
 
 @pytest.mark.parametrize("kind", [Cut, Short])
 def test_download_that_is_cut(sink, kind):
-    sink.put("bucket/source", DATA)
-    cut = []
-
-    def once(request):
-        if request.key == "source" and request.headers.get("Range") and not cut:
-            cut.append(request)
-            raise kind(100_000)
-
-    sink.fault = once
-    encrypt(sink, source="s3://bucket/source", source_options=sink.options)
-    assert cut
+    source = stored(sink)
+    sink.fault = first = first_time(
+        lambda request: request.key == "source" and request.headers.get("Range"), kind(100_000))
+    encrypt(sink, **source)
+    (cut,) = first.seen
     check_object(sink)
 
     def always(request):
         if request.key == "source" and request.headers.get("Range") not in (
-                None, cut[0].headers["Range"]):
+                None, cut.headers["Range"]):
             raise kind(100_000)
 
-    sink.fault = always
-    with pytest.raises(OSError, match="cut") as info:
-        encrypt(sink, source="s3://bucket/source", source_options=sink.options, overwrite=True)
-    assert "resume" in notes(info)
-    sink.fault = None
+    interrupt(sink, fault=always, match="cut", overwrite=True, workers=None, **source)
     resume(sink, source_options=sink.options)
     check_object(sink)
 
@@ -1035,8 +904,7 @@ def test_server_that_is_gone(sink):
 
 
 def test_that_an_unchanged_source_in_a_store_is_not_read_again(sink):
-    sink.put("bucket/source", DATA)
-    interrupt(sink, 2, source="s3://bucket/source", source_options=sink.options)
+    interrupt(sink, 2, **stored(sink))
     resume(sink, source_options=sink.options, workers=1)
     assert sent(sink) == [3, 4]
     assert reads(sink, "bucket/source") == 2
@@ -1064,35 +932,12 @@ def test_resuming_with_the_same_options(sink, options, change):
     more = {"scrypt_log2n": 10} if "passphrase" in options else {}
     interrupt(sink, **options, **more)
     if change:
-        rewrite(OTHER)
+        rewrite("source", OTHER)
     resume(sink, **options)
     if "key_command" in options:
         options = {}
     assert paraes.unseal(sink.body("bucket/x"), **keyed(options)) == (OTHER if change else DATA)
     check_nothing_left(sink)
-
-
-def test_that_nothing_is_kept_if_so_wished(sink):
-    def refuse(request):
-        if request.part == 3:
-            raise Refused(403, "AccessDenied")
-
-    sink.fault = refuse
-    with pytest.raises(PermissionError) as info:
-        encrypt(sink, keep=False)
-    assert "resume" not in notes(info)
-    check_nothing_left(sink)
-
-
-def test_giving_up(sink):
-    interrupt(sink)
-    abort(sink)
-    check_nothing_left(sink)
-    assert sink.objects == {}
-    with pytest.raises(FileNotFoundError):
-        abort(sink)
-    encrypt(sink)
-    check_object(sink)
 
 
 def test_starting_again(sink):
@@ -1105,27 +950,8 @@ def test_starting_again(sink):
     check_object(sink)
 
 
-def test_state_of_another_name(sink):
-    interrupt(sink, state=None)
-    abort(sink)
-    sink.fault = Off(2)
-    with pytest.raises(OSError):
-        encrypt(sink, state="my.state")
-    sink.fault = None
-    assert states() == [] and Path("my.state").exists()
-    with pytest.raises(InvalidArgument, match="not of"):
-        resume(sink, "s3://bucket/y", state="my.state")
-    resume(sink, state="my.state")
-    assert not Path("my.state").exists()
-    check_object(sink)
-
-
 def test_upload_that_expires_during_a_run(sink):
-    def expire(request):
-        if request.part == 3:
-            sink.uploads.clear()
-
-    sink.fault = expire
+    sink.fault = at_part(3, sink.uploads.clear)
     with pytest.raises(FileError, match="given up the upload") as info:
         encrypt(sink)
     assert info.value.errno == errno.ESTALE
@@ -1137,7 +963,7 @@ def test_upload_that_expires_during_a_run(sink):
 def test_upload_that_expires_before_it_is_resumed(sink, data):
     interrupt(sink, 2, 3 * MIB)
     sink.uploads.clear()
-    rewrite(data)
+    rewrite("source", data)
     resume(sink)
     assert len(sink.all_uploads) == 2
     check_object(sink, data)
@@ -1156,13 +982,8 @@ def test_completion_that_fails(sink, status, code):
         if request.method == "POST" and "uploadId" in request.query:
             raise Refused(status, code)
 
-    sink.fault = refuse
-    with pytest.raises(OSError) as info:
-        encrypt(sink)
-    assert "resume" in notes(info)
-    assert sink.objects == {} and len(sink.uploads) == 1
-    sink.fault = None
-    sink.requests.clear()
+    interrupt(sink, fault=refuse, workers=None)
+    assert sink.objects == {}
     resume(sink)
     assert sent(sink) == []
     check_object(sink)
@@ -1204,31 +1025,23 @@ def test_completion_whose_answer_is_lost_with_the_network(sink, overwrite):
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_source_in_a_store_that_is_replaced_during_a_run(sink, workers):
-    sink.put("bucket/source", DATA)
-    replaced = []
-
-    def replace(request):
-        if request.part == 2 and not replaced:
-            replaced.append(request)
+    def replace():
+        if sink.body("bucket/source") == DATA:
             sink.put("bucket/source", OTHER)
 
-    sink.fault = replace
-    encrypt(sink, source="s3://bucket/source", source_options=sink.options, workers=workers)
-    assert replaced and len(sink.all_uploads) == 2
+    sink.fault = at_part(2, replace)
+    encrypt(sink, **stored(sink), workers=workers)
+    assert len(sink.all_uploads) == 2
     check_object(sink, OTHER)
 
 
 def test_source_in_a_store_that_is_always_replaced(sink):
-    sink.put("bucket/source", DATA)
-
-    def replace(request):
-        if request.part == 2:
-            sink.put("bucket/source", OTHER if sink.body("bucket/source") == DATA else DATA)
-
-    sink.fault = replace
+    source = stored(sink)
+    sink.fault = at_part(2, lambda: sink.put(
+        "bucket/source", OTHER if sink.body("bucket/source") == DATA else DATA))
     with pytest.raises(FileError, match="source: it changed while it was read"):
-        encrypt(sink, source="s3://bucket/source", source_options=sink.options)
-    assert "bucket/x" not in sink.objects
+        encrypt(sink, **source)
+    assert len(sink.all_uploads) == 3 and "bucket/x" not in sink.objects
     check_nothing_left(sink)
 
 
@@ -1304,11 +1117,7 @@ def test_targets_that_exist(sink):
 
 
 def test_target_that_appears_during_a_run(sink):
-    def appear(request):
-        if request.part == 3:
-            sink.put("bucket/x", b"of somebody else")
-
-    sink.fault = appear
+    sink.fault = at_part(3, lambda: sink.put("bucket/x", b"of somebody else"))
     with pytest.raises(FileExistsError):
         encrypt(sink)
     assert sink.body("bucket/x") == b"of somebody else"
@@ -1323,51 +1132,6 @@ def test_source_that_is_the_target(sink):
                             target_options=sink.options if target == URL else {}, key=KEY,
                             overwrite=True)
     assert sink.body("bucket/x") == content("source") == DATA
-
-
-def test_two_runs_at_once(sink):
-    sink.fault = slow = Slow()
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(encrypt, sink)
-        try:
-            assert slow.reached.wait(30)
-            for call in (encrypt, resume, abort, lambda sink: encrypt(sink, restart=True)):
-                with pytest.raises(OSError, match="another process works on this object"):
-                    call(sink)
-        finally:
-            slow.go_on.set()
-        first.result()
-    assert len(sink.all_uploads) == 1
-    check_object(sink)
-
-
-# ---- Local targets
-
-
-@pytest.mark.parametrize("data", [DATA, OTHER], ids=["same", "changed"])
-@pytest.mark.parametrize("executor", ["none", "processes"], indirect=True)
-def test_local_target_that_is_interrupted(place, executor, data):
-    def fail(done, total):
-        if done:
-            raise OSError(errno.EIO, "in the middle")
-
-    def run():
-        Path("out").mkdir(exist_ok=True)
-        with pytest.raises(OSError, match="in the middle") as info:
-            objects.encrypt("source", "out/x", key=KEY, part_size=PART, executor=executor,
-                            progress=fail)
-        assert "resume" in notes(info)
-        assert len(states()) == len(list(Path("out").iterdir())) == 1
-
-    run()
-    rewrite(data)
-    objects.resume("out/x", key=KEY, executor=executor)
-    assert os.listdir("out") == ["x"] and states() == []
-    assert paraes.unseal(content("out/x"), key=KEY) == data
-    os.unlink("out/x")
-    run()
-    objects.abort("out/x")
-    assert os.listdir("out") == [] and states() == []
 
 
 # ---- A disk that is full

@@ -22,7 +22,15 @@ from pathlib import Path
 
 import fsspec
 import pytest
-from helpers import KEY, content, refuses_without_secrets
+from helpers import (
+    KEY,
+    content,
+    new_identity,
+    once,
+    refuses_without_secrets,
+    rewrite,
+    run_python,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +58,17 @@ def left():
     """All files but those that a test has made."""
     found = {str(path) for path in Path().rglob("*") if path.is_file()}
     return sorted(found - {"my.key", "plain"})
+
+
+def encrypt(target="sealed", **options):
+    """From `plain`, with the key and the smallest parts unless the options name others."""
+    if not {"key", "key_file", "key_command", "passphrase", "recipients"} & options.keys():
+        options["key"] = KEY
+    return objects.encrypt("plain", target, **{"part_size": SMALL, **options})
+
+
+def check_sealed(plain=BLOCK, name="sealed", **options):
+    assert paraes.unseal(content(name), **(options or {"key": KEY})) == plain
 
 
 def segments(**options):
@@ -88,7 +107,7 @@ def test_too_large_and_too_small():
         _parts.segments_of_parts(message, TEBI, SMALL)
     for size in (SMALL - 1, (5 << 30) + 1, 0, -1):
         with pytest.raises(InvalidArgument, match="part_size: it is 5242880"):
-            objects.encrypt("plain", "sealed", key=KEY, part_size=size)
+            encrypt(part_size=size)
     assert left() == []
 
 
@@ -99,9 +118,9 @@ def test_too_large_and_too_small():
                                   2 * SMALL, 2 * SMALL + SEGMENT])
 def test_sizes(size):
     Path("plain").write_bytes(BLOCK[:size])
-    done = objects.encrypt("plain", "sealed", key_file="my.key", part_size=SMALL)
-    assert done == (f"file://{os.getcwd()}/sealed", size, size // SMALL + 1)
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK[:size]
+    assert encrypt(key_file="my.key") == (
+        f"file://{os.getcwd()}/sealed", size, size // SMALL + 1)
+    check_sealed(BLOCK[:size])
     assert objects.verify("sealed", key=KEY, part_size=SMALL).bytes == size
     assert objects.decrypt("sealed", "out", key=KEY, part_size=SMALL).bytes == size
     assert content("out") == BLOCK[:size]
@@ -115,8 +134,8 @@ def test_sizes(size):
     {"context": b"name"},
 ])
 def test_formats(options):
-    objects.encrypt("plain", "sealed", key_file="my.key", part_size=SMALL, **options)
-    assert paraes.unseal(content("sealed"), key=KEY, **options) == BLOCK
+    encrypt(key_file="my.key", **options)
+    check_sealed(key=KEY, **options)
     objects.decrypt("sealed", "out", key=KEY, part_size=SMALL, **options)
     assert content("out") == BLOCK
     Path("other").write_bytes(paraes.seal(BLOCK, key=KEY, **options))
@@ -128,7 +147,7 @@ def test_secrets():
     objects.encrypt("plain", "a", key_command="cat my.key")
     assert objects.verify("a", key_file="my.key").bytes == len(BLOCK)
     objects.encrypt("plain", "b", passphrase="open sesame", scrypt_log2n=4, key_bits=128)
-    assert paraes.unseal(content("b"), passphrase="open sesame") == BLOCK
+    check_sealed(name="b", passphrase="open sesame")
     assert objects.verify("b", passphrase=b"open sesame").bytes == len(BLOCK)
     with pytest.raises(WrongKey):
         objects.decrypt("b", "out", passphrase="sesame")
@@ -138,18 +157,16 @@ def test_secrets():
 
 
 def test_recipients():
-    subprocess.run(["age-keygen", "-o", "me"], check=True, capture_output=True)
-    me = subprocess.run(["age-keygen", "-y", "me"], check=True, capture_output=True, text=True)
-    objects.encrypt("plain", "sealed", recipients=[me.stdout.strip()], part_size=SMALL)
-    assert paraes.unseal(content("sealed"), identity="me") == BLOCK
+    me = new_identity("me")
+    encrypt(recipients=[me])
+    check_sealed(identity="me")
     objects.decrypt("sealed", "out", identity="me")
     assert content("out") == BLOCK
+    os.unlink("sealed")
     # The identity resumes what the recipient began.
-    with pytest.raises(OSError, match="a cable"):
-        objects.encrypt("plain", "two", recipients=[me.stdout.strip()], part_size=SMALL, workers=1,
-                        progress=failing(SMALL))
-    objects.resume("two", identity="me")
-    assert paraes.unseal(content("two"), identity="me") == BLOCK
+    interrupted_run(recipients=[me])
+    objects.resume("sealed", identity="me")
+    check_sealed(identity="me")
 
 
 def test_a_command_that_fails():
@@ -193,7 +210,7 @@ def test_an_existing_target():
     Path("folder/to").symlink_to("../sealed")
     objects.encrypt("plain", "folder/to", key=KEY, overwrite=True)
     assert Path("folder/to").is_symlink()
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    check_sealed()
     with pytest.raises(IsADirectoryError):
         objects.encrypt("plain", "folder", key=KEY, overwrite=True)
 
@@ -287,12 +304,12 @@ def test_a_source_that_is_encrypted():
     Path("old.key").write_bytes(bytes(32))
     objects.encrypt("paraes::file://old", "sealed", key=KEY, source_options={
         "paraes": {"key_file": "old.key"}})
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    check_sealed()
 
 
 def test_a_pool_of_threads():
     with ThreadPoolExecutor(3) as pool:
-        objects.encrypt("plain", "sealed", key=KEY, executor=pool, part_size=SMALL)
+        encrypt(executor=pool)
         objects.decrypt("sealed", "out", key=KEY, executor=pool)
         with pytest.raises(InvalidArgument, match="its own number"):
             objects.verify("sealed", key=KEY, executor=pool, workers=2)
@@ -317,8 +334,8 @@ def test_what_is_no_executor():
 
     with pytest.raises(InvalidArgument, match="nobody knows how .*Other sends it"):
         objects.encrypt("plain", "sealed", key=KEY, executor=Other())
-    objects.encrypt("plain", "sealed", key_file="my.key", executor=Other(), part_size=SMALL)
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    encrypt(key_file="my.key", executor=Other())
+    check_sealed()
 
 
 @pytest.fixture(scope="module")
@@ -330,8 +347,8 @@ def processes():
 @pytest.mark.parametrize("secret", [{"key": KEY}, {"key_file": "my.key"},
                                     {"key_command": "cat my.key"}])
 def test_processes(processes, secret):
-    objects.encrypt("plain", "sealed", executor=processes, part_size=SMALL, **secret)
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    encrypt(executor=processes, **secret)
+    check_sealed()
     objects.decrypt("sealed", "out", executor=processes, part_size=SMALL, **secret)
     assert content("out") == BLOCK
     objects.encrypt("plain", "memory://of_processes", executor=processes,
@@ -345,18 +362,12 @@ def test_processes(processes, secret):
 
 def test_a_key_that_the_workers_do_not_have(processes):
     """The coordinator has read it, and then it is gone."""
-    removed = []
-
-    def progress(done, total):
-        if not removed:
-            removed.append(os.unlink("my.key"))
-
     with pytest.raises(paraes.Unavailable, match="this worker cannot read the key: /.*/my.key"):
-        objects.encrypt("plain", "sealed", key_file="my.key", executor=processes, part_size=SMALL,
-                        progress=progress)
+        encrypt(key_file="my.key", executor=processes,
+                progress=lambda done, total: Path("my.key").unlink(missing_ok=True))
     Path("my.key").write_bytes(KEY)
     objects.resume("sealed", key_file="my.key", executor=processes)  # it was kept
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    check_sealed()
 
 
 def known_jobs():
@@ -364,7 +375,7 @@ def known_jobs():
 
 
 def test_processes_forget_keys(processes):
-    objects.encrypt("plain", "sealed", key=KEY, executor=processes, part_size=SMALL)
+    encrypt(executor=processes)
     time.sleep(0.2)
     for _ in range(20):
         assert processes.submit(known_jobs).result() == 0
@@ -374,11 +385,9 @@ def test_forked_processes_do_not_keep_the_state():
     """Nor what the others are connected with: they would wait for ever."""
     for _ in range(5):
         with ProcessPoolExecutor(4, multiprocessing.get_context("fork")) as pool:
-            with pytest.raises(OSError, match="a cable"):
-                objects.encrypt("plain", "sealed", key=KEY, executor=pool, part_size=SMALL,
-                                progress=failing(SMALL))
+            interrupted_run(workers=None, executor=pool)
             objects.resume("sealed", key=KEY, executor=pool)
-        assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+        check_sealed()
         os.unlink("sealed")
 
 
@@ -424,18 +433,12 @@ def test_a_desk_whose_claims_fail():
 
 def test_a_worker_that_is_killed():
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        killed = []
-
-        def progress(done, total):
-            if done and not killed:
-                killed.append(os.kill(next(iter(pool._processes)), signal.SIGKILL))
-
         with pytest.raises(paraes.Error, match="a worker has died") as caught:
-            objects.encrypt("plain", "sealed", key_file="my.key", executor=pool, part_size=SMALL,
-                            progress=progress)
+            encrypt(key_file="my.key", executor=pool, progress=once(
+                lambda: os.kill(next(iter(pool._processes)), signal.SIGKILL)))
     assert "resume" in caught.value.__notes__[0]
     objects.resume("sealed", key_file="my.key")
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    check_sealed()
     assert left() == ["sealed"]
 
 
@@ -450,32 +453,13 @@ def failing(after, error=None):
     return progress
 
 
-def test_a_source_that_changes_once():
+@pytest.mark.parametrize("change", [lambda path, data: Path(path).write_bytes(data), rewrite],
+                         ids=["written", "in place with its old time"])
+def test_a_source_that_changes_once(change):
     new = os.urandom(len(BLOCK))
-    changed = []
-
-    def progress(done, total):
-        if done and not changed:
-            changed.append(Path("plain").write_bytes(new))
-
-    objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL, workers=1, progress=progress)
-    assert paraes.unseal(content("sealed"), key=KEY) == new
+    encrypt(workers=1, progress=once(lambda: change("plain", new)))
+    check_sealed(new)
     assert left() == ["sealed"]
-
-
-def test_a_source_that_is_changed_in_place_with_its_old_time():
-    new = os.urandom(len(BLOCK))
-    changed = []
-
-    def progress(done, total):
-        if done and not changed:
-            status = os.stat("plain")
-            with open("plain", "r+b") as file:
-                changed.append(file.write(new))
-            os.utime("plain", ns=(status.st_atime_ns, status.st_mtime_ns))
-
-    objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL, workers=1, progress=progress)
-    assert paraes.unseal(content("sealed"), key=KEY) == new
 
 
 def test_a_source_that_changes_all_the_time():
@@ -484,7 +468,7 @@ def test_a_source_that_changes_all_the_time():
             Path("plain").write_bytes(os.urandom(len(BLOCK)))
 
     with pytest.raises(FileError, match="it changed while it was read") as caught:
-        objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL, workers=1, progress=progress)
+        encrypt(workers=1, progress=progress)
     assert caught.value.errno == errno.ESTALE
     assert left() == []
 
@@ -492,28 +476,28 @@ def test_a_source_that_changes_all_the_time():
 def test_a_message_that_is_replaced_while_it_is_read():
     objects.encrypt("plain", "sealed", key=KEY)
     other = paraes.seal(BLOCK, key=KEY)
-
-    def progress(done, total):
-        if done:
-            Path("sealed").write_bytes(other)
-
     with pytest.raises(FileError, match="it changed while it was read"):
-        objects.decrypt("sealed", "out", key=KEY, part_size=SMALL, workers=1, progress=progress)
+        objects.decrypt("sealed", "out", key=KEY, part_size=SMALL, workers=1,
+                        progress=once(lambda: Path("sealed").write_bytes(other)))
     assert left() == ["sealed"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
 def test_what_leaves_nothing(error):
     with pytest.raises(error):
-        objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL, progress=failing(1, error))
+        encrypt(progress=failing(1, error))
     assert left() == []
 
 
 def interrupted_run(**options):
-    with pytest.raises(OSError) as caught:
-        objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL, workers=1,
-                        progress=failing(SMALL), **options)
+    with pytest.raises(OSError, match="a cable") as caught:
+        encrypt(**{"workers": 1, "progress": failing(SMALL), **options})
     return caught.value
+
+
+def the_partial():
+    (path,) = Path().glob("sealed.*.partial")
+    return content(path)
 
 
 def test_resume():
@@ -529,7 +513,7 @@ def test_resume():
         objects.resume("sealed", key=bytes(32))
     done = objects.resume("sealed", key_file="my.key")
     assert done.parts == 3
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    check_sealed()
     assert left() == ["sealed"]
     assert objects.interrupted() == []
     with pytest.raises(FileNotFoundError, match="no interrupted run of it is known"):
@@ -538,23 +522,19 @@ def test_resume():
 
 def test_resume_keeps_the_salt_if_the_source_is_the_same():
     interrupted_run()
-    (partial,) = Path().glob("sealed.*.partial")
-    before = content(partial)[:SMALL]
+    before = the_partial()[:SMALL]
     objects.resume("sealed", key=KEY)
     assert content("sealed")[:SMALL] == before
 
 
 def test_resume_takes_another_salt_if_the_source_is_another_one():
     interrupted_run()
-    (partial,) = Path().glob("sealed.*.partial")
-    before = content(partial)[:SMALL]
-    status = os.stat("plain")
+    before = the_partial()
     other = BLOCK[:100] + b"?" + BLOCK[101:]
-    Path("plain").write_bytes(other)
-    os.utime("plain", ns=(status.st_atime_ns, status.st_mtime_ns))  # nothing gives it away
+    rewrite("plain", other)
     objects.resume("sealed", key=KEY)
     assert content("sealed")[32:56] != before[32:56]
-    assert paraes.unseal(content("sealed"), key=KEY) == other
+    check_sealed(other)
     assert left() == ["sealed"]
 
 
@@ -572,12 +552,15 @@ def test_abort_and_restart():
     assert objects.interrupted() == []
     with pytest.raises(InvalidArgument, match="it is the state of"):
         objects.abort("another", state="my.state")
+    with pytest.raises(InvalidArgument, match="it is the state of .*, not of"):
+        objects.resume("another", key=KEY, state="my.state")
     objects.resume("sealed", key=KEY, state="my.state")
     assert left() == ["sealed"]
 
 
 def test_nothing_is_kept_if_nobody_wants_it():
-    interrupted_run(keep=False)
+    error = interrupted_run(keep=False)
+    assert "resume" not in " ".join(getattr(error, "__notes__", ()))
     assert left() == []
 
 
@@ -591,16 +574,14 @@ def test_two_runs_for_one_target():
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(objects.encrypt, "plain", "sealed", key=KEY, progress=progress)
         assert begun.wait(60)
-        for call in (objects.encrypt, objects.resume):
-            arguments = ("plain", "sealed") if call is objects.encrypt else ("sealed",)
+        for call in (encrypt, lambda: encrypt(restart=True), lambda: objects.abort("sealed"),
+                     lambda: objects.resume("sealed", key=KEY)):
             with pytest.raises(FileError, match="another process works on this object"):
-                call(*arguments, key=KEY)
-        with pytest.raises(FileError, match="another process works on this object"):
-            objects.abort("sealed")
+                call()
         assert objects.interrupted()[0].running
         end.set()
         first.result()
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    check_sealed()
 
 
 def test_memory_is_bounded_by_parts_and_workers():
@@ -617,7 +598,7 @@ def test_memory_is_bounded_by_parts_and_workers():
         objects.decrypt("sealed", "out", key_file="my.key", workers=2, part_size=16 << 20)
         print(most() - before)"""
     objects.encrypt("plain", "small", key=KEY)
-    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
+    done = run_python(code)
     assert int(done.stdout) < 2 * 2 * 16 * MIB + 16 * MIB
     os.unlink("large")
 
@@ -639,6 +620,9 @@ def test_the_state_has_no_key_and_is_for_its_owner_alone(states):
     for secret in (KEY, key, nonce):
         for shown in (secret, secret.hex().encode(), base64.b64encode(secret)[:16]):
             assert shown not in text
+    objects.abort("sealed")
+    interrupted_run(passphrase="correct horse", scrypt_log2n=10)
+    assert b"horse" not in path.read_bytes()
     # The hash of a part is no hash that somebody else can compute.
     (mark,) = {json.loads(line)["mark"] for line in text.splitlines()[1:2]}
     assert len(base64.b64decode(mark)) == 32
@@ -768,30 +752,17 @@ def test_a_state_with_the_salt_of_another_object(states):
             objects.resume("sealed", key=KEY)
 
 
-def test_an_old_copy_of_the_state(states):
-    """Somebody brings back a state from before the first part, and the source is another one."""
-    kept = []
-
-    def progress(done, total):
-        if not kept:
-            (path,) = states.iterdir()
-            kept.append(path.read_text().splitlines(True)[0])
-        if done:
-            raise OSError(errno.EIO, "a cable")
-
-    with pytest.raises(OSError, match="a cable"):
-        objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL, workers=1, progress=progress)
+@pytest.mark.parametrize("data", [BLOCK, BLOCK[::-1]], ids=["same", "changed"])
+def test_an_old_copy_of_the_state(states, data):
+    """Somebody brings back a state from before the first part."""
+    interrupted_run()
     (path,) = states.iterdir()
-    path.write_text(kept[0])
-    (partial,) = Path().glob("sealed.*.partial")
-    before = content(partial)
-    other = os.urandom(len(BLOCK))
-    status = os.stat("plain")
-    Path("plain").write_bytes(other)
-    os.utime("plain", ns=(status.st_atime_ns, status.st_mtime_ns))
+    path.write_text(path.read_text().splitlines(True)[0])
+    before = the_partial()
+    rewrite("plain", data)
     objects.resume("sealed", key=KEY)
     assert content("sealed")[32:56] != before[32:56]
-    assert paraes.unseal(content("sealed"), key=KEY) == other
+    check_sealed(data)
 
 
 def test_tink_has_no_commitment_but_the_state_has(processes):
@@ -804,7 +775,7 @@ def test_tink_has_no_commitment_but_the_state_has(processes):
     with pytest.raises(InvalidArgument, match="format, segment_size: not those"):
         objects.resume("sealed", key=KEY, segment_size=4096, **options)
     objects.resume("sealed", key=KEY, **options)
-    assert paraes.unseal(content("sealed"), key=KEY, **options) == BLOCK
+    check_sealed(key=KEY, **options)
     # A worker that reads another key than the program.
     command = (f"cd {os.getcwd()}; if [ -e read ]; then head -c 32 /dev/zero; "
                "else touch read; cat my.key; fi")
@@ -854,7 +825,7 @@ def test_a_full_disk_below_the_state(monkeypatch):
 
     monkeypatch.setattr(State, "create", create)
     with pytest.raises(FileError, match="cannot write the state: No space left") as caught:
-        objects.encrypt("plain", "sealed", key=KEY, part_size=SMALL)
+        encrypt()
     assert caught.value.errno == errno.ENOSPC
     assert sent == []
     objects.abort("sealed")
@@ -1000,7 +971,7 @@ def test_signals(number):
     done = command("encrypt", "-k", "my.key", "plain", "sealed", status=2)
     assert "an encryption of it was interrupted" in done.stderr
     assert command("resume", "-k", "my.key", "sealed").stderr.startswith("sealed: encrypted")
-    assert paraes.unseal(content("sealed"), key=KEY) == BLOCK
+    check_sealed()
     assert left() == ["sealed"]
 
 
@@ -1013,7 +984,7 @@ def test_a_decryption_that_is_killed():
                         progress=lambda done, total: done and os.kill(os.getpid(), 9))"""
     for mend in (lambda: objects.abort("out"),
                  lambda: objects.decrypt("sealed", "out", key=KEY)):
-        subprocess.run([sys.executable, "-c", code], check=False)
+        run_python(code)
         assert len(left()) == 3
         assert command("list").stdout.startswith(f"file://{os.getcwd()}/out: decrypt was")
         with pytest.raises(InvalidArgument, match="decryption was interrupted: decrypt it"):
@@ -1028,7 +999,7 @@ def test_a_run_that_is_killed_when_the_object_is_complete(states):
         from paraes import objects
         objects.State.remove = lambda self: os.kill(os.getpid(), 9)
         objects.encrypt("plain", "sealed", key_file="my.key", part_size=5 << 20)"""
-    subprocess.run([sys.executable, "-c", code], check=False)
+    run_python(code)
     before = content("sealed")
     assert len(list(states.iterdir())) == 1
     assert objects.resume("sealed", key=KEY).parts == 3
