@@ -5,14 +5,12 @@ import contextlib
 import hashlib
 import json
 import os
-import pathlib
 import platform
 import pty
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 import unittest.mock
 
@@ -30,9 +28,7 @@ class WithKeys(unittest.TestCase):
     """A small source tree, an artefact of it, and throwaway keys."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = support.folder_of(self)
         self.source = self.folder / "source"
         self.source.mkdir()
         (self.source / "file").write_text("text\n")
@@ -55,25 +51,27 @@ class WithKeys(unittest.TestCase):
         return support.run(SCRIPT, "verify", "--key", self.folder / key, self.statement,
                            *(files or [self.artefact]), check=False)
 
-    @contextlib.contextmanager
     def minisign_that(self, command):
         """Programs started meanwhile find a minisign that begins a signature and runs a command."""
-        with tempfile.TemporaryDirectory() as folder:
-            script = pathlib.Path(folder, "minisign")
-            script.write_text(
-                f"""#!/bin/sh
+        folder = support.folder_of(self)
+        support.write_program(folder / "minisign", f"""#!/bin/sh
 while [ "$1" != -m ]; do shift; done
 echo half >"$2.minisig"
 {command}
-"""
-            )
-            script.chmod(0o755)
-            path = f"{folder}:{os.environ['PATH']}"
-            with unittest.mock.patch.dict(os.environ, {"PATH": path}):
-                yield
+""")
+        path = f"{folder}:{os.environ['PATH']}"
+        return unittest.mock.patch.dict(os.environ, {"PATH": path})
 
-    def leftovers(self):
-        return [name for name in os.listdir(self.statement.parent) if name.startswith(".prov")]
+    def definition(self):
+        return json.loads(self.statement.read_text())["predicate"]["buildDefinition"]
+
+    def hide_key_in_the_sources(self):
+        key = self.source / "own.key"
+        key.write_bytes((self.folder / "own.key").read_bytes())
+        return key
+
+    def commit_nothing(self):
+        self.git("commit", "-q", "--allow-empty", "-m", "Change nothing")
 
     def refuses(self, done, words):
         self.assertEqual(done.returncode, 1, done.stdout)
@@ -98,7 +96,7 @@ class Provenance(WithKeys):
         self.assertEqual(made["predicateType"], "https://slsa.dev/provenance/v1")
         digest = hashlib.sha256(self.artefact.read_bytes()).hexdigest()
         self.assertEqual(made["subject"], [{"name": "paraes_1.deb", "digest": {"sha256": digest}}])
-        definition = made["predicate"]["buildDefinition"]
+        definition = self.definition()
         commit = self.git("rev-parse", "HEAD")
         self.assertEqual(definition["externalParameters"], {"commit": commit, "preset": "package"})
         self.assertEqual(definition["internalParameters"]["SOURCE_DATE_EPOCH"],
@@ -118,23 +116,22 @@ class Provenance(WithKeys):
         metadata.parent.mkdir(parents=True)
         metadata.write_text("Metadata-Version: 2.1\nName: A_Package.b\nVersion: 1.0+c\n")
         python = self.folder / "python"
-        python.write_text(
+        support.write_program(
+            python,
             "#!/bin/sh\nshift\n"  # -I, with which a test cannot add a package
             f'PYTHONPATH="{packages}" exec "{sys.executable}" "$@"\n'
         )
-        python.chmod(0o755)
         self.make("--python", python)
-        made = json.loads(self.statement.read_text())["predicate"]["buildDefinition"]
-        found = [package.get("uri") for package in made["resolvedDependencies"]]
+        found = [package.get("uri") for package in self.definition()["resolvedDependencies"]]
         self.assertIn(f"pkg:generic/python@{platform.python_version()}", found)
         self.assertIn("pkg:pypi/a-package-b@1.0%2Bc", found)
 
     def test_SameBuild_GivesTheSameBytes(self):
-        python = ["--python", sys.executable]
-        self.make(*python)
-        first = self.statement.read_bytes()
-        self.make(*python)
-        self.assertEqual(self.statement.read_bytes(), first)
+        made = []
+        for _ in range(2):
+            self.make("--python", sys.executable)
+            made.append(self.statement.read_bytes())
+        self.assertEqual(*made)
 
     def test_SignedStatement_IsVerified(self):
         self.signed()
@@ -227,21 +224,16 @@ class Provenance(WithKeys):
         archive = self.folder / "sources.tar"
         self.git("archive", "--format=tar", "--prefix=p/", "-o", archive, "HEAD")
         self.make("--archive", archive)
-        self.git("commit", "-q", "--allow-empty", "-m", "Change nothing")
+        self.commit_nothing()
         self.refuses(self.make("--archive", archive, check=False), "another commit")
 
     def test_KeyInTheSources_IsRefused(self):
-        key = self.source / "own.key"
-        key.write_bytes((self.folder / "own.key").read_bytes())
-        self.refuses(self.make("--sign", key, check=False), "key lies in the source tree")
-
-    def test_KeyBesideAFolderOfTheSources_IsRefused(self):
         folder = self.source / "folder"
         folder.mkdir()
-        key = self.source / "own.key"
-        key.write_bytes((self.folder / "own.key").read_bytes())
-        done = self.make("--sign", key, "--source", folder, check=False)
-        self.refuses(done, "key lies in the source tree")
+        key = self.hide_key_in_the_sources()
+        for source in ([], ["--source", folder]):  # also beside the folder that is named
+            done = self.make("--sign", key, *source, check=False)
+            self.refuses(done, "key lies in the source tree")
 
     def test_UnsignedStatement_DropsTheEarlierSignature(self):
         self.signed()
@@ -280,12 +272,12 @@ class Provenance(WithKeys):
     def test_FailedSignature_LeavesTheEarlierStatement(self):
         self.signed()
         earlier = self.statement.read_bytes()
-        self.git("commit", "-q", "--allow-empty", "-m", "Change nothing")
+        self.commit_nothing()
         with self.minisign_that("exit 2"):
             self.refuses(self.signed(check=False), "did not sign")
         self.assertEqual(self.statement.read_bytes(), earlier)
         self.assertEqual(self.verify().returncode, 0)
-        self.assertEqual(self.leftovers(), [])
+        self.assertEqual(list(self.folder.glob(".prov*")), [])
 
     def test_Password_IsAskedForAgain(self):
         command = [SCRIPT, "make", "--builder", BUILDER, "--source", self.source, "--sign",
@@ -330,9 +322,7 @@ class Release(WithKeys):
         for name in ("provenance", "release"):
             shutil.copy(support.SOURCE / "packaging" / name, scripts)
         for name, made in (("deb", "package/packages/a.deb"), ("wheel", "wheel/dist/a.whl")):
-            script = scripts / name
-            script.write_text(
-                f"""#!/bin/sh -e
+            support.write_program(scripts / name, f"""#!/bin/sh -e
 mkdir -p build/{made.rpartition("/")[0]} build/venv/bin
 ln -sf {sys.executable} build/venv/bin/python
 cat build/package/CMakeCache.txt >build/{made} 2>/dev/null || true
@@ -340,9 +330,7 @@ echo "flags: $CXXFLAGS, time: $SOURCE_DATE_EPOCH" >>build/{made}
 head -c $((padding)) /dev/zero >>build/{made}
 if [ -e "kill-{name}" ]; then kill -9 $PPID; fi
 if [ -e commit ]; then git -c user.name=T -c user.email=T commit -q --allow-empty -m "Change"; fi
-"""
-            )
-            script.chmod(0o755)
+""")
         (self.source / ".gitignore").write_text("/build/\n/commit\n/kill-*\n*.key\n")
         self.git("add", ".")
         self.git("commit", "-q", "-m", "Add scripts")
@@ -366,11 +354,10 @@ if [ -e commit ]; then git -c user.name=T -c user.email=T commit -q --allow-empt
                          [*names, "provenance.json", "provenance.json.minisig"])
         done = self.verify(files=[self.made / name for name in names])
         self.assertIn("3 files", done.stdout)
-        made = json.loads(self.statement.read_text())["predicate"]["buildDefinition"]
+        needed = self.definition()["resolvedDependencies"]
         digest = hashlib.sha256((self.made / archive).read_bytes()).hexdigest()
-        self.assertEqual(made["resolvedDependencies"][0]["digest"]["sha256"], digest)
-        python = {"uri": f"pkg:generic/python@{platform.python_version()}"}
-        self.assertIn(python, made["resolvedDependencies"])
+        self.assertEqual(needed[0]["digest"]["sha256"], digest)
+        self.assertIn({"uri": f"pkg:generic/python@{platform.python_version()}"}, needed)
 
     def test_EarlierBuildsAndFlags_AreForgotten(self):
         for place in ("package/CMakeCache.txt", "package/packages/b.deb", "wheel/dist/b.whl",
@@ -428,12 +415,10 @@ if [ -e commit ]; then git -c user.name=T -c user.email=T commit -q --allow-empt
         self.refuses_at_once(self.release(check=False), "not committed")
 
     def test_KeyInTheSources_IsRefusedAtOnce(self):
-        key = self.source / "own.key"
-        key.write_bytes((self.folder / "own.key").read_bytes())
-        self.refuses_at_once(self.release("--sign", key, check=False), "in the source tree")
-        link = self.folder / "link.key"
+        key, link = self.hide_key_in_the_sources(), self.folder / "link.key"
         link.symlink_to(key)
-        self.refuses_at_once(self.release("--sign", link, check=False), "in the source tree")
+        for name in (key, link):
+            self.refuses_at_once(self.release("--sign", name, check=False), "in the source tree")
 
     def test_KeyThatIsMissing_IsRefusedAtOnce(self):
         self.refuses_at_once(self.release("--sign", "none.key", check=False), "cannot be read")
@@ -455,9 +440,7 @@ echo "${{text:-half}}" >"$folder/{name}"
 """
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.tree = pathlib.Path(folder.name)
+        self.tree = support.folder_of(self)
         (self.tree / "packaging").mkdir()
         for name in ("deb", "wheel"):
             shutil.copy(support.SOURCE / "packaging" / name, self.tree / "packaging")
@@ -466,16 +449,13 @@ echo "${{text:-half}}" >"$folder/{name}"
         cpack = self.HALF.replace("half ]", "../../half ]").replace(
             "kill -9 $PPID", "kill -9 $(cat ../../parent)"
         )
-        self.program("bin/cmake", "#!/bin/sh\necho $PPID >parent\n")
-        self.program("bin/cpack", cpack.format(folder="packages", name="a.deb"))
-        self.program("build/venv/bin/python", "#!/bin/sh\nmkdir -p build/wheel/built\n")
-        self.program("build/venv/bin/auditwheel", self.HALF.format(folder="dist", name="a.whl"))
-
-    def program(self, name, text):
-        path = self.tree / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(0o755)
+        for name, text in (
+            ("bin/cmake", "#!/bin/sh\necho $PPID >parent\n"),
+            ("bin/cpack", cpack.format(folder="packages", name="a.deb")),
+            ("build/venv/bin/python", "#!/bin/sh\nmkdir -p build/wheel/built\n"),
+            ("build/venv/bin/auditwheel", self.HALF.format(folder="dist", name="a.whl")),
+        ):
+            support.write_program(self.tree / name, text)
 
     def check(self, script, result):
         environment = os.environ | {"PATH": f"{self.tree}/bin:{os.environ['PATH']}"}

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 # The time of the last commit is not known in an archive of the sources.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
@@ -61,6 +62,20 @@ exit $status"""
         if subprocess.run(tried, capture_output=True, check=False).returncode == 0:
             return [*command, "bash", "-c", script, folder]
     return None
+
+
+def folder_of(test):
+    """A new folder, which the test removes at its end."""
+    folder = tempfile.TemporaryDirectory()
+    test.addCleanup(folder.cleanup)
+    return pathlib.Path(folder.name)
+
+
+def write_program(path, text):
+    """Writes a script that can be run, and makes its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
 
 
 def run(*command, check=True, **options):

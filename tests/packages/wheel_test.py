@@ -67,9 +67,7 @@ class Wheel(unittest.TestCase):
         support.run(cls.root / "bin/pip", "install", "--no-index", "--no-deps", cls.wheel)
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = support.folder_of(self)
         # No compiler, no folder of libraries.
         self.bare = {"PATH": str(self.root / "bin"), "HOME": str(self.folder)}
 
