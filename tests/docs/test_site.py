@@ -23,6 +23,13 @@ import stage  # noqa: E402
 UNSEEN = re.compile(r"(typeinfo|vtable|guard variable|(non-)?virtual thunk|construction vtable)\b")
 
 
+def run(*command, **options):
+    """The finished process; what it prints is one text."""
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+    )
+
+
 class Site(unittest.TestCase):
     """Builds the site once. That fails for a bad link, and for a page that is not in it."""
 
@@ -34,12 +41,7 @@ class Site(unittest.TestCase):
         cls.others = pathlib.Path(cls.folder.name, "site-work/documents/mine.md")
         cls.others.parent.mkdir(parents=True)
         cls.others.write_text("text")
-        built = subprocess.run(
-            [sys.executable, "-B", TREE / "docs/site", cls.site],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        built = run(sys.executable, "-B", TREE / "docs/site", cls.site)
         if built.returncode != 0:
             raise AssertionError(built.stdout)
         cls.pages = {
@@ -151,18 +153,15 @@ class Faults(unittest.TestCase):
             self.write(f"site/{name}.html", text)
         return check.faults(self.tree / "site")
 
-    def test_good_page(self):
-        self.assertEqual(self.faults_of(a='<p id="x"><a href="b.html#y">', b='<p id="y">'), [])
-
-    def test_site_without_pages(self):
-        self.assertEqual(len(self.faults_of()), 1)
-
-    def test_link_to_nowhere(self):
-        self.assertEqual(self.faults_of(a='<a href="c.html">'), ["a.html: c.html does not exist"])
-
-    def test_link_to_a_heading_that_is_missing(self):
-        found = self.faults_of(a='<a href="b.html#z">', b='<p id="y">')
-        self.assertEqual(found, ["a.html: b.html#z has no such anchor"])
+    def test_links(self):
+        self.assertEqual(len(self.faults_of()), 1)  # no pages
+        for link, faults in (
+            ("b.html#y", []),
+            ("c.html", ["a.html: c.html does not exist"]),
+            ("b.html#z", ["a.html: b.html#z has no such anchor"]),
+        ):
+            found = self.faults_of(a=f'<p id="x"><a href="{link}">', b='<p id="y">')
+            self.assertEqual(found, faults)
 
     def test_what_comes_from_elsewhere(self):
         for text in (
@@ -207,12 +206,7 @@ class Faults(unittest.TestCase):
     def test_folder_of_somebody_else(self):
         self.write("other/sitemap.xml", "<urlset/>")
         for path in ("other", "other/sitemap.xml", "other/sitemap.xml/site"):
-            done = subprocess.run(
-                [sys.executable, "-B", TREE / "docs/site", self.tree / path],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
+            done = run(sys.executable, "-B", TREE / "docs/site", self.tree / path)
             self.assertEqual(done.returncode, 1, path)
             self.assertRegex(done.stdout, "^site: .*\n$")
         self.assertTrue((self.tree / "other/sitemap.xml").exists())
@@ -223,15 +217,11 @@ class Faults(unittest.TestCase):
 status=$?
 ls -A disk
 exit $status"""
-        command = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+        command = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", mount]
         (self.tree / "disk").mkdir()
         for size in ("16k", "700k"):  # of the Python package, and of the documents
-            done = subprocess.run(
-                [*command, "sh", "-c", mount, size, sys.executable, TREE / "docs/site", "disk/s"],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                cwd=self.tree,
+            done = run(
+                *command, size, sys.executable, TREE / "docs/site", "disk/s", cwd=self.tree
             )
             if done.returncode == 99 or done.stdout.startswith("unshare:"):
                 self.skipTest("mounting a disk is not permitted")
@@ -259,12 +249,7 @@ build.main()
                     if earlier:
                         self.write("out/site/index.html", "whole")
                     arguments = [self.tree / "out/site", TREE / "packaging/site", str(number)]
-                    done = subprocess.run(
-                        [sys.executable, "-B", "-c", script, *arguments],
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT,
-                        text=True,
-                    )
+                    done = run(sys.executable, "-B", "-c", script, *arguments)
                     self.assertEqual(done.stdout, "")
                     self.assertEqual((self.tree / "out/site").exists(), earlier)
                     if earlier:

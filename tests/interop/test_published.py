@@ -102,26 +102,10 @@ def sample(bits):
 
 
 class Sample(Published):
-    """The checks accept what is right, and find what is not."""
-
     def test_files_of_the_schema_are_understood(self):
         for bits in (128, 256):
             self.path(FILES.replace("*", str(bits))).write_text(json.dumps(sample(bits)))
         self.assertEqual(self.check_folder(self.dir), [8, 10])
-
-    def test_wrong_expectations_are_found(self):
-        [group] = sample(256)["testGroups"]
-        for case in group["tests"]:
-            other = {"valid": "invalid", "invalid": "valid"}[case["result"]]
-            changes = [{"result": other}]
-            if case["result"] == "valid":
-                changes += [{"msgLength": case["msgLength"] + 1},
-                            {"msgSha512": hashlib.sha512(b"other").hexdigest()}]
-            for change in changes:
-                with self.subTest(comment=case["comment"], change=change):
-                    with self.assertRaises(AssertionError):
-                        self.check(group["aead"], case | change)
-
 
 if FOLDER:
     class WycheproofFolder(Published):
