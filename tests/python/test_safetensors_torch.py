@@ -3,9 +3,7 @@ safetensors; and with a stand-in for torch how files get to a GPU."""
 
 import json
 import os
-import pathlib
 import struct
-import subprocess
 import sys
 
 import pytest
@@ -227,25 +225,3 @@ def test_threads_copy_from_their_own_staging(folder):
     file.close()
 
 
-def test_a_wrong_key_and_damage(model):
-    with pytest.raises(paraes.WrongKey):
-        encrypted.load_file(model, key=bytes(32))
-    content = bytearray(model.read_bytes())
-    content[-5] ^= 1
-    model.write_bytes(content)
-    with pytest.raises(paraes.IntegrityError):
-        encrypted.load_file(model, key=KEY)
-
-
-def test_the_check_of_a_gpu_finds_what_is_in_memory(folder):
-    """tests/gpu/weights.py on the CPU, where all samples are found."""
-    script = pathlib.Path(__file__).parents[1] / "gpu/weights.py"
-    places = [os.path.dirname(os.path.dirname(module.__file__)) for module in (paraes, torch)]
-    done = subprocess.run(
-        [sys.executable, script, "--device", "cpu", "--size", "8MiB", "--rounds", "1", "--folder",
-         folder, "-o", "w.json"], capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)})
-    assert done.returncode == 0, done.stdout + done.stderr
-    result = json.loads((folder / "w.json").read_text())
-    assert result["found in memory, cpu"] == 3 and result["compared"] == 3
-    assert result["medians"].keys() == result["seconds"].keys()
