@@ -10,7 +10,7 @@ from typing import Any
 import fake_paraes
 import numpy as np
 
-from paraes.lab import analysis, bench
+from paraes.lab import analysis, bench, discovery
 from paraes.lab.document import Table
 
 CONTEXT: dict[str, Any] = {
@@ -43,6 +43,17 @@ def fake_programs(folder: Path) -> Path:
         (folder / name).write_text(text.replace("#!/usr/bin/env python3", f"#!{sys.executable}"))
         (folder / name).chmod(0o755)
     return folder
+
+
+def machine_of(folder: Path, device: str | None = None) -> discovery.Machine:
+    """Return what the laboratory finds with the fake programs in this folder."""
+    return discovery.look_at(folder / "paraes", device, str(folder / "mpirun"))
+
+
+def log_of(tmp_path: Path) -> list[str]:
+    """Return the benches that fake_paraes was told to run."""
+    path = tmp_path / "log"
+    return path.read_text().splitlines() if path.is_file() else []
 
 
 def row(**changes: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from synthetic import fake_programs, loaded, row
+from synthetic import fake_programs, loaded, machine_of, row
 
-from paraes.lab import analysis, bench, discovery, reproduce
+from paraes.lab import analysis, bench, reproduce
 from paraes.lab.report import render
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
@@ -124,7 +124,7 @@ def stored(tmp_path_factory):
 def pages(tmp_path_factory):
     """A folder with two pages: a reproduction of all papers by the fake paraes, and a bench."""
     folder = fake_programs(tmp_path_factory.mktemp("pages"))
-    machine = discovery.look_at(folder / "paraes", None, str(folder / "mpirun"))
+    machine = machine_of(folder)
     setting = reproduce.Setting(4, False, 16 << 20)
     whole = reproduce.measure(list(reproduce.NAMES), setting, machine, folder / "out")
     sections = analysis.sections(bench.from_object(whole, "all"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic import loaded, report, reproduction, row, runs
+from synthetic import loaded, log_of, report, reproduction, row, runs
 
 from paraes.lab import bench, compare, turns
 from paraes.lab.errors import LabError
@@ -428,7 +428,7 @@ def test_measure_takes_turns_and_compare_accepts_them(fake, tmp_path, lab):
     (fake / "paraes-mpi").write_text(text)
     status, _, err, folder = measured(fake, tmp_path, lab, "--machine", "rack-1")
     assert status == 0, err
-    log = (tmp_path / "log").read_text().splitlines()
+    log = log_of(tmp_path)
     assert len(log) == 16 and all("--samples 3" in line for line in log)
     assert all("--machine rack-1" in line for line in log)
     old = json.loads((folder / "old.json").read_text())
@@ -444,9 +444,9 @@ def test_measure_takes_turns_and_compare_accepts_them(fake, tmp_path, lab):
 
 def test_an_interrupted_measurement_resumes(fake, tmp_path, lab, monkeypatch):
     assert measured(fake, tmp_path, lab, "--processes", "2")[0] == 0
-    lines = (tmp_path / "log").read_text().splitlines()
+    lines = log_of(tmp_path)
     assert measured(fake, tmp_path, lab, "--processes", "3")[0] == 0
-    assert len((tmp_path / "log").read_text().splitlines()) == len(lines) + 2
+    assert len(log_of(tmp_path)) == len(lines) + 2
     assert len(json.loads((tmp_path / "out" / "new.json").read_text())["runs"]) == 3
 
 
@@ -512,7 +512,7 @@ def test_a_rebuilt_program_measures_all_programs_again(fake, tmp_path, lab):
     with (fake / "paraes").open("a") as program:
         program.write("# another build\n")
     assert measured(fake, tmp_path, lab, "--processes", "2")[0] == 0
-    assert len((tmp_path / "log").read_text().splitlines()) == 8
+    assert len(log_of(tmp_path)) == 8
 
 
 def test_measure_keeps_a_file_of_other_axes(fake, tmp_path, lab):

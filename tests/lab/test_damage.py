@@ -16,9 +16,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import report, row, written
+from synthetic import machine_of, report, row, written
 
-from paraes.lab import cli, discovery, reproduce
+from paraes.lab import cli, reproduce
 from paraes.lab.measure import dumps
 from paraes.lab.papers.setting import Setting
 
@@ -186,7 +186,7 @@ MADE: dict[tuple[str, ...], dict[str, Any]] = {}
 def reproduction(fake: Path, folder: Path, *papers: str) -> dict[str, Any]:
     """Return a quick reproduction with the fake programs, which is made once."""
     if papers not in MADE:
-        machine = discovery.look_at(fake / "paraes", None, str(fake / "mpirun"))
+        machine = machine_of(fake)
         setting = Setting(machine.cores, quick=True)
         MADE[papers] = reproduce.measure(list(papers), setting, machine, folder / "out")
     return copy.deepcopy(MADE[papers])

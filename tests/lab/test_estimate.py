@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from synthetic import log_of, machine_of
 
 from paraes.lab import cli, discovery, measure, reproduce
 from paraes.lab.costs import Pace, Paces, seconds_of
@@ -55,7 +56,7 @@ def test_rows_cost_what_the_bench_does_for_them():
 
 
 def test_trial_measures_the_paces_of_this_machine(fake, tmp_path):
-    machine = discovery.look_at(fake / "paraes", None, str(fake / "mpirun"))
+    machine = machine_of(fake)
     setting = Setting(4, processes=6, ranks=[2, 4])
     runs = [run for run, _ in reproduce.plan(list(NAMES), setting)]
     paces = trial(runs, machine, tmp_path)
@@ -65,7 +66,7 @@ def test_trial_measures_the_paces_of_this_machine(fake, tmp_path):
     assert paces.gpu["transfer", "ttable-simple"].byte == pytest.approx(1e-9, rel=0.1)
     assert paces.gpu["memory", "reference"].call == pytest.approx(20e-6, rel=0.1)
     assert paces.start >= 0.01 and paces.gpu_start >= 0.01 and paces.launch >= 0
-    log = (tmp_path / "log").read_text().splitlines()
+    log = log_of(tmp_path)
     assert all("--size 65536" in line for line in log)
     assert any(f"--size {SMALL},{LARGER} " in line for line in log)
     assert {line.split()[0] for line in log if "--distribute" in line} == {"2", "4"}
@@ -74,20 +75,20 @@ def test_trial_measures_the_paces_of_this_machine(fake, tmp_path):
 
 def test_trial_of_programs_that_fail_keeps_the_usual_paces(fake, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_FAIL", "bench")
-    machine = discovery.look_at(fake / "paraes", None, str(fake / "mpirun"))
+    machine = machine_of(fake)
     assert trial([CPU_RUN, GPU_RUN, replace(CPU_RUN, ranks=2)], machine, tmp_path) == Paces(4)
 
 
 def test_rows_of_the_trial_that_failed_keep_the_usual_pace(fake, tmp_path, monkeypatch):
     assert _pace([{"bytes": SMALL, "samples_ns": [1.0]}]) is None
-    machine = discovery.look_at(fake / "paraes", None, str(fake / "mpirun"))
+    machine = machine_of(fake)
     failed = {"results": [{"bytes": SMALL, "samples_ns": [], "kernel": "ttable"}]}
     monkeypatch.setattr("paraes.lab.trial.execute", lambda *_: (failed, ""))
     assert trial([CPU_RUN, GPU_RUN], machine, tmp_path) == Paces(4)
 
 
 def test_processes_that_ended_correct_the_estimate(fake, tmp_path, monkeypatch):
-    machine = discovery.look_at(fake / "paraes", None, str(fake / "mpirun"))
+    machine = machine_of(fake)
     setting = Setting(4, max_size=16 * MIB, processes=2, ranks=[2])
     seconds, told = 0.0, []
     bench = measure._bench

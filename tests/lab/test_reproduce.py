@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import time
 
 import pytest
 from simulated import here, tables
+from synthetic import log_of, machine_of
 
 from paraes.lab import discovery, execution, reproduce
 from paraes.lab.document import Estimate, Missing, Predicted
@@ -23,14 +23,9 @@ MIB = 1 << 20
 
 
 def run(folder, tmp_path, *papers, quick=False, max_size=16 * MIB, device=None, ranks=None):
-    machine = discovery.look_at(folder / "paraes", device, str(folder / "mpirun"))
+    machine = machine_of(folder, device)
     setting = Setting(machine.cores, quick, max_size, ranks=ranks)
     return reproduce.measure(list(papers), setting, machine, tmp_path / "out", warn=print)
-
-
-def log_of(tmp_path):
-    """Return the benches that fake_paraes was told to run."""
-    return (tmp_path / "log").read_text().splitlines()
 
 
 def agreement(whole, name):
@@ -265,28 +260,6 @@ def test_papers_share_equal_runs(fake, tmp_path):
     run(fake, tmp_path, *NAMES, quick=True, max_size=MIB)
     kept = [line.split(" --json ")[0] for line in log_of(tmp_path)]
     assert len(kept) == len(set(kept))
-
-
-def test_a_second_call_measures_nothing_and_gives_the_same_result(fake, tmp_path):
-    first = run(fake, tmp_path, "soares", "moreira-2026")
-    lines = (tmp_path / "log").read_text()
-    second = run(fake, tmp_path, "soares", "moreira-2026")
-    assert (tmp_path / "log").read_text() == lines
-    assert first == second
-
-
-def test_missing_and_damaged_parts_are_measured_again_in_one_process(fake, tmp_path):
-    run(fake, tmp_path, "soares")
-    count = len(log_of(tmp_path))
-    parts = sorted((tmp_path / "out" / "parts").iterdir())
-    before = len(parts)
-    parts[0].unlink()
-    parts[1].write_text('{"schema": 1, "results"')
-    run(fake, tmp_path, "soares")
-    again = log_of(tmp_path)[count:]
-    assert len(again) == 1 and re.search(r" --size \d+,\d+ ", again[0])
-    assert len(list((tmp_path / "out" / "parts").iterdir())) == before
-    assert json.loads(parts[1].read_text())["results"]
 
 
 def test_temporary_files_of_killed_calls_are_removed(fake, tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from synthetic import log_of, machine_of
 
 from paraes.lab import cli, discovery, measure, reproduce
 from paraes.lab.costs import Paces, seconds_of
@@ -25,16 +26,6 @@ MIB = 1 << 20
 
 def setting_of(**more):
     return Setting(4, **{"max_size": 16 * MIB, "processes": 6, "ranks": [2], **more})
-
-
-def machine_of(fake, device=None):
-    return discovery.look_at(fake / "paraes", device, str(fake / "mpirun"))
-
-
-def log_of(tmp_path):
-    """Return the benches that fake_paraes was told to run."""
-    path = tmp_path / "log"
-    return path.read_text().splitlines() if path.is_file() else []
 
 
 def rows_of(whole):
