@@ -93,11 +93,9 @@ def ranges_around(size, bounds):
     return ranges
 
 
-class SegmentTests:
-    """Tests that c2sp and paraes have in common. A subclass defines flags(), the client's seal()
-    and open(), and the size of the header."""
-
-    header_bytes = 0
+class SegmentCase(InteropCase):
+    """A format with segments of 16 KiB. A subclass defines flags(), and the client's seal() and
+    open()."""
 
     def flags(self, bits, context=b""):
         raise NotImplementedError
@@ -119,6 +117,12 @@ class SegmentTests:
         self.check_same({n: self.open(bits, m, context) for n, m in sealed.items()}, plains)
         sealed = {n: self.seal(bits, data, context) for n, data in plains.items()}
         self.check_same(self.decrypt_all(sealed, *flags), plains)
+
+
+class SegmentTests:
+    """Tests that c2sp and paraes have in common, for a SegmentCase with the size of the header."""
+
+    header_bytes = 0
 
     def test_paraes_and_the_client_open_each_others_messages(self):
         plains = {f"f{size}": pattern(size) for size in SIZES}

@@ -1,20 +1,17 @@
 """--format c2sp against the client in clients.py and the package cryptography, in both directions."""
 
 from clients import c2sp_open, c2sp_seal
-from common import CONTEXTS, KEYS, SIZES, InteropCase, SegmentTests, in_hex, pattern
-from cryptography.cobblestone import (
-    Cobblestone128Decryptor,
-    Cobblestone128Encryptor,
-    Cobblestone256Decryptor,
-    Cobblestone256Encryptor,
-)
+from common import CONTEXTS, KEYS, SIZES, SegmentCase, SegmentTests, in_hex, pattern
+from cryptography import cobblestone
 
 
-class C2sp(SegmentTests, InteropCase):
-    header_bytes = 56
-
+class C2spCase(SegmentCase):
     def flags(self, bits, context=b""):
         return ["--format", "c2sp", "--key-file", f"key{bits}", *in_hex(context)]
+
+
+class C2sp(SegmentTests, C2spCase):
+    header_bytes = 56
 
     def seal(self, bits, plain, context=b""):
         return c2sp_seal(KEYS[bits], plain, context)
@@ -33,30 +30,22 @@ class C2sp(SegmentTests, InteropCase):
             "info", "--json", "--format", "c2sp", "--key-bits", 128, "m"))
 
 
-class Cobblestone(InteropCase):
+class Cobblestone(C2spCase):
     """The same format in the package cryptography (module cobblestone)."""
 
-    CLASSES = {128: (Cobblestone128Encryptor, Cobblestone128Decryptor),
-               256: (Cobblestone256Encryptor, Cobblestone256Decryptor)}
+    def seal(self, bits, plain, context=b""):
+        return self.whole(f"Cobblestone{bits}Encryptor", bits, plain, context)
 
-    def setUp(self):
-        super().setUp()
-        for bits in self.CLASSES:
-            self.write(f"key{bits}", KEYS[bits])
+    def open(self, bits, message, context=b""):
+        return self.whole(f"Cobblestone{bits}Decryptor", bits, message, context)
+
+    def whole(self, name, bits, data, context):
+        made = getattr(cobblestone, name)(KEYS[bits], context)
+        return made.update(data) + made.finalize()
 
     def test_paraes_and_cobblestone_open_each_others_messages(self):
         plains = {f"f{size}": pattern(size) for size in SIZES}
-        for bits, (encryptor, decryptor) in self.CLASSES.items():
+        for bits in (128, 256):
             for context in CONTEXTS:
                 with self.subTest(bits=bits, context=len(context)):
-                    flags = ["--format", "c2sp", "--key-file", f"key{bits}", *in_hex(context)]
-                    opened = {}
-                    for name, message in self.encrypt_all(plains, *flags).items():
-                        reader = decryptor(KEYS[bits], context)
-                        opened[name] = reader.update(message) + reader.finalize()
-                    self.check_same(opened, plains)
-                    made = {}
-                    for name, plain in plains.items():
-                        writer = encryptor(KEYS[bits], context)
-                        made[name] = writer.update(plain) + writer.finalize()
-                    self.check_same(self.decrypt_all(made, *flags), plains)
+                    self.check_both_ways(bits, plains, context=context)

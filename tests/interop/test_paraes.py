@@ -2,15 +2,16 @@
 
 import json
 
+import common
 from clients import c2sp_open, paraes_open, paraes_seal, scrypt
-from common import CHUNK, CONTEXTS, KEYS, SEGMENT, InteropCase, SegmentTests, in_hex, pattern
+from common import CHUNK, CONTEXTS, KEYS, SEGMENT, InteropCase, in_hex, pattern
 
 WORD = b"correct horse"
 LOG2N = 4  # a cheap scrypt
 LOG2N_AT, SALT = 11, 16  # offsets in the preface
 
 
-class WithKey(SegmentTests, InteropCase):
+class WithKey(common.SegmentTests, common.SegmentCase):
     header_bytes = 88
 
     def flags(self, bits, context=b""):
