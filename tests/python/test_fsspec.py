@@ -769,18 +769,16 @@ def test_objects_of_unknown_size_are_read_in_order(faulty):
 
 def test_bad_options():
     memory = MemoryFileSystem()
-    with pytest.raises(InvalidArgument, match="pass one of key_file"):
-        ParaesFileSystem(fs=memory)
-    with pytest.raises(TypeError, match="no option 'keyfile'"):
-        ParaesFileSystem(fs=memory, keyfile="x")
-    with pytest.raises(InvalidArgument, match="exactly one of"):
-        ParaesFileSystem(fs=memory, key=KEY, passphrase="x")
-    with pytest.raises(InvalidArgument, match="name the file system below"):
-        ParaesFileSystem(key=KEY)
-    with pytest.raises(FileNotFoundError):
-        ParaesFileSystem(fs=memory, key_file="none")
-    with pytest.raises(InvalidArgument, match="EncryptedStore"):
-        ParaesFileSystem(fs=memory, key=KEY, asynchronous=True)
+    for options, error, says in (
+        ({}, InvalidArgument, "pass one of key_file"),
+        ({"keyfile": "x"}, TypeError, "no option 'keyfile'"),
+        ({"key": KEY, "passphrase": "x"}, InvalidArgument, "exactly one of"),
+        ({"key": KEY, "fs": None}, InvalidArgument, "name the file system below"),
+        ({"key_file": "none"}, FileNotFoundError, "none"),
+        ({"key": KEY, "asynchronous": True}, InvalidArgument, "EncryptedStore"),
+    ):
+        with pytest.raises(error, match=says):
+            ParaesFileSystem(**{"fs": memory, **options})
     ParaesFileSystem(fs=memory, key=KEY, use_listings_cache=False)
     with pytest.raises(NotImplementedError, match="ciphertext"):
         ParaesFileSystem(fs=memory, key=KEY).sign("/x")
