@@ -153,14 +153,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             done += n
         return memory
 
-    def _answer(self, status, body=b"", **headers):
+    def _answer(self, status, body=b"", sent=None, **headers):
+        """`sent`: how many bytes of the body arrive."""
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            self.wfile.write(memoryview(body)[:sent])
 
     def _xml(self, text, status=200):
         self._answer(status, b'<?xml version="1.0" encoding="UTF-8"?>\n' + text.encode(),
@@ -213,16 +214,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return found
 
     def _head(self, request, _):
-        if not request.key:
+        if request.key:
+            self._get(request, None)
+        else:
             self._answer(200)
-            return
-        body, tag, when = self._find(request)
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("ETag", tag)
-        self.send_header("Last-Modified",
-                         time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(when)))
-        self.end_headers()
 
     def _get(self, request, _, limit=None, says_so=False):
         if "list-type" in request.query:
@@ -234,7 +229,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if not request.key:
             self._xml("<LocationConstraint/>")
             return
-        body, tag, _ = self._find(request)
+        body, tag, when = self._find(request)
         status = 200
         wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range") or "")
         if wanted:
@@ -244,11 +239,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             body, status = body[begin:end], 206
         if says_so:
             body = body[:limit]
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("ETag", tag)
-        self.end_headers()
-        self.wfile.write(memoryview(body)[:limit])
+        date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(when))
+        self._answer(status, body, limit, ETag=tag, Last_Modified=date)
 
     def _list(self, request):
         prefix = f"{request.bucket}/" + request.query.get("prefix", "")
