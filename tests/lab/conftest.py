@@ -1,7 +1,5 @@
 """Fixtures: the fake machine, the real programs (PARAES_PROGRAM), Chromium, the command line."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

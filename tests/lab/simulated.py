@@ -1,7 +1,5 @@
 """A machine whose times come from the formulas of fake_paraes, which tests change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Make bench JSON with given times, for tests with known answers."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reports of bench JSON, from synthetic rows with known answers."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

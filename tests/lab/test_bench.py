@@ -1,7 +1,5 @@
 """Reading bench JSON: the values of rows, and errors that name the wrong field; sizes and units."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

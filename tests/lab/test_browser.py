@@ -1,7 +1,5 @@
 """Reports in headless Chromium: light and dark, on a desktop and on a phone 360 px wide."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

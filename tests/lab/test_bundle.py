@@ -1,7 +1,5 @@
 """`bundle`: everything of a measurement in one file, which somebody else can check."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The verdicts on the claims of the papers, on machines whose times come from formulas."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """The command line: what it writes, and its one-line errors with exit status and no output."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The model of docs/cluster.md: its predictions, its constants from rows, and its figure."""
 
-from __future__ import annotations
-
 import pytest
 from synthetic import loaded, row, written
 

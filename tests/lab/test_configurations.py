@@ -1,7 +1,5 @@
 """Configurations: processes are the units, no row is dropped, and each has one speedup."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from synthetic import loaded, merged, processes, report, reproduction, row, runs, table

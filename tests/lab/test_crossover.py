@@ -1,7 +1,5 @@
 """Crossovers of two series of times: exact ones, none in the range, and noise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

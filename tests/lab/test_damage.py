@@ -1,7 +1,5 @@
 """Damaged bench JSON: every verb and output ends with one line, never with a traceback."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

@@ -1,7 +1,5 @@
 """Phase shares, cycles, roofs and energy: known values, and reasons where there is none."""
 
-from __future__ import annotations
-
 import pytest
 from synthetic import CONTEXT, loaded, processes, row, table
 

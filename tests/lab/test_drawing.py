@@ -1,7 +1,5 @@
 """Figures: one style for pages, papers and the README, and nothing cut off or out of sight."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from xml.etree import ElementTree

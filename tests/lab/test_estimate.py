@@ -1,7 +1,5 @@
 """The estimate of a measurement's time: its terms, this machine's paces, and recorded times."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from dataclasses import replace

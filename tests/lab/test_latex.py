@@ -1,7 +1,5 @@
 """Tables as LaTeX: they fit their columns, and every letter is one that LaTeX knows."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

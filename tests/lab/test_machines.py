@@ -1,7 +1,5 @@
 """Machines and programs: what tells them apart, and what only annotates them."""
 
-from __future__ import annotations
-
 import pytest
 from synthetic import CONTEXT, loaded, merged, report, row, table
 

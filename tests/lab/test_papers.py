@@ -1,7 +1,5 @@
 """The papers' data files: complete, as printed, and consistent with known contradictions."""
 
-from __future__ import annotations
-
 import re
 from importlib import resources
 from operator import truediv

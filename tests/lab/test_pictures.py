@@ -1,7 +1,5 @@
 """The documents' pictures are those that the code draws from the stored results."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -2,8 +2,6 @@
 
 test_claims.py has each claim."""
 
-from __future__ import annotations
-
 import pytest
 from simulated import AGREEING, LARGE, MIB, found, here, slower, tables, verdicts, world
 from synthetic import reproduction, row

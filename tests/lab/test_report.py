@@ -1,7 +1,5 @@
 """Pages, figures and exports: self-contained, accessible, complete, with the same numbers."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -1,7 +1,5 @@
 """Reproductions with fake_paraes.py, whose formulas give every value; some with the real paraes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Measurements in several calls: interrupted ones, those with --limit, on other machines."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Speedup, Karp–Flatt, Amdahl and Gustafson: formulas, fits, and the series found in reports."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Medians, intervals, tests and fits: exact counts, coverage, and scipy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The first screen of a reproduction: machine, GPU, a card for each paper, then every claim."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 
