@@ -1,7 +1,6 @@
 """One message for two keys: GCM allows it, tink does not prevent it, and c2sp and paraes do."""
 
 import hashlib
-import unittest
 
 from clients import make
 from common import KEYS, InteropCase
@@ -104,7 +103,3 @@ class TwoKeys(InteropCase):
                     self.check(flags, message, gcm, right)
                     self.fails(5, "decrypt", *flags, "--key-file", wrong, "-", stdin=message,
                                says="wrong key")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import pathlib
-import unittest
 import zlib
 
 from common import KEYS, SEGMENT, InteropCase, in_hex, pattern
@@ -115,7 +114,3 @@ if FOLDER:
             valid, invalid = self.check_folder(FOLDER)
             print(f"{valid} valid, {invalid} invalid")
             self.assertGreater(min(valid, invalid), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

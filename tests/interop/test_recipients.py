@@ -133,7 +133,3 @@ class PostQuantum(RecipientsCase):
         self.write("f.paes", self.ok("encrypt", "--recipient", self.me, "-", stdin=data))
         self.ok("rekey", "-q", "-i", "me.txt", "--to-recipient", self.pq, "f.paes", env=self.env)
         self.assertTrue(self.ok("decrypt", "-i", "pq.txt", "-c", "f.paes", env=self.env) == data)
-
-
-if __name__ == "__main__":
-    unittest.main()

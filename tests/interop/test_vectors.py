@@ -61,7 +61,3 @@ class Vectors(unittest.TestCase):
         done = subprocess.run([sys.executable, "-B", FOLDER / "make", "--check"],
                               capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-
-
-if __name__ == "__main__":
-    unittest.main()
