@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from helpers import KEY, content, in_child, run_python
+from helpers import KEY, FileObject, content, in_child, run_python
 
 import paraes
 from paraes import WrongProcess
@@ -168,22 +168,38 @@ def test_a_pool_of_forked_workers_reads_one_file():
     READER.close()
 
 
+class Slow(FileObject):
+    """Its calls wait, once `slow` is set, until a child has done its work."""
+
+    slow = False
+
+    def readinto(self, buffer):
+        self._wait()
+        return super().readinto(buffer)
+
+    def write(self, data):
+        self._wait()
+        return super().write(data)
+
+    def _wait(self):
+        if self.slow:
+            self.started.set()
+            assert self.go_on.wait(60)
+
+    def fork_during(self, call, work):
+        """Calls `call` in another thread, and `work` in a child that is forked meanwhile."""
+        self.slow, self.started, self.go_on = True, threading.Event(), threading.Event()
+        thread = threading.Thread(target=call)
+        thread.start()
+        assert self.started.wait(60)
+        in_child(work)
+        self.go_on.set()
+        thread.join()
+
+
 def test_a_fork_during_a_call_of_another_thread():
-    started, go_on = threading.Event(), threading.Event()
-
-    class Slow(io.RawIOBase):
-        def writable(self):
-            return True
-
-        def write(self, data):
-            started.set()
-            assert go_on.wait(60)
-            return len(data)
-
-    writer = paraes.open(Slow(), "wb", key=KEY)
-    thread = threading.Thread(target=lambda: writer.write(bytes(3 * MIB)))
-    thread.start()
-    assert started.wait(60)
+    file = Slow()
+    writer = paraes.open(file, "wb", key=KEY)
 
     def work():
         nonlocal writer
@@ -192,35 +208,15 @@ def test_a_fork_during_a_call_of_another_thread():
         del writer
         gc.collect()
 
-    in_child(work)
-    go_on.set()
-    thread.join()
+    file.fork_during(lambda: writer.write(bytes(3 * MIB)), work)
     writer.close()
 
 
 @pytest.mark.parametrize("seeks", [False, True])
 def test_a_fork_during_a_read_of_another_thread(seeks):
-    started, go_on = threading.Event(), threading.Event()
-
-    class Slow(io.BytesIO):
-        slow = False
-
-        def seekable(self):
-            return seeks
-
-        def readinto(self, buffer):
-            if self.slow:
-                started.set()
-                assert go_on.wait(60)
-            return super().readinto(buffer)
-
-    file = Slow(paraes.seal(bytes(5 * MIB), key=KEY))
+    file = Slow(paraes.seal(bytes(5 * MIB), key=KEY), seeks)
     reader = paraes.open(file, key=KEY)
-    file.slow = True
     read = []
-    thread = threading.Thread(target=lambda: read.append(reader.read()))
-    thread.start()
-    assert started.wait(60)
 
     def work():
         nonlocal reader
@@ -229,7 +225,5 @@ def test_a_fork_during_a_read_of_another_thread(seeks):
         del reader
         gc.collect()
 
-    in_child(work)
-    go_on.set()
-    thread.join()
+    file.fork_during(lambda: read.append(reader.read()), work)
     assert read == [bytes(5 * MIB)]
