@@ -193,8 +193,8 @@ class Checks {
       if (tags_ == Tags::in_output) outputs.push_back(range_of(text.tag, i, false));
       if (tags_ == Tags::in_input) inputs.push_back(range_of(text.tag, i, false));
     }
-    if (!std::is_sorted(outputs.begin(), outputs.end(), is_before)) {
-      std::sort(outputs.begin(), outputs.end(), is_before);
+    if (!std::ranges::is_sorted(outputs, is_before)) {
+      std::ranges::sort(outputs, is_before);
     }
     for (std::size_t k = 1; k < outputs.size(); ++k) {
       if (overlap(outputs[k - 1], outputs[k])) {
@@ -207,11 +207,9 @@ class Checks {
 
   static void check_input(const MemoryRange& input, const std::vector<MemoryRange>& outputs) {
     // Outputs do not overlap each other, so they are sorted by their ends as well.
-    auto output =
-        std::partition_point(outputs.begin(), outputs.end(), [&](const MemoryRange& other) {
-          return other.memory != input.memory ? other.memory < input.memory
-                                              : other.end <= input.begin;
-        });
+    auto output = std::ranges::partition_point(outputs, [&](const MemoryRange& other) {
+      return other.memory != input.memory ? other.memory < input.memory : other.end <= input.begin;
+    });
     for (; output != outputs.end() && overlap(*output, input); ++output) {
       const bool in_place = output->message == input.message && output->is_text && input.is_text &&
                             output->begin == input.begin;
@@ -247,9 +245,8 @@ void check_units(Texts texts, std::size_t unit_bytes) {
 }
 
 // Checks a call and makes it: `work(queue)`.
-template <class Work>
 DeviceWork call(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts texts, Tags tags,
-                const Work& work) {
+                const auto& work) {
   Checks(cipher, texts, tags).check();
   DeviceCipherImpl::Call begun = cipher.begin(stream);
   work(begun.queue());
@@ -271,6 +268,10 @@ DeviceWork call_xts(DeviceCipherImpl& cipher, const DeviceStream& stream, Texts 
 }
 
 constexpr const char* ecb_blocks = "ECB (SP 800-38A section 5.2)";
+
+void check_gcm(Texts texts) {
+  for (const DeviceText& text : texts) detail::check_gcm_sizes(text.aad.size(), text.in.bytes);
+}
 
 }  // namespace
 
@@ -379,14 +380,6 @@ DeviceGcm::DeviceGcm(const DeviceStream& stream, Bytes key, const DeviceOptions&
 DeviceGcm::DeviceGcm(const DeviceStream& stream, std::span<const Bytes> keys,
                      const DeviceOptions& options)
     : DeviceCipher(open_aes(stream, keys, true, options)) {}
-
-namespace {
-
-void check_gcm(Texts texts) {
-  for (const DeviceText& text : texts) detail::check_gcm_sizes(text.aad.size(), text.in.bytes);
-}
-
-}  // namespace
 
 DeviceWork DeviceGcm::encrypt(Texts texts, const DeviceStream& stream) {
   check_gcm(texts);

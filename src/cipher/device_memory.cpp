@@ -1,11 +1,9 @@
 #include "src/cipher/device_memory.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
 #include <numeric>
-#include <utility>
 
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
@@ -128,8 +126,7 @@ void DeviceCipherImpl::wait_for(const DeviceStream& other, const DeviceStream& s
   later->wait_for(*mark);
 }
 
-template <class Work>
-void DeviceCipherImpl::for_each_reach(DeviceTexts texts, const Work& work) const {
+void DeviceCipherImpl::for_each_reach(DeviceTexts texts, const auto& work) const {
   if (texts.empty()) return;
   if (!is_opencl()) {
     std::vector<std::uint32_t> all(texts.size());

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -51,8 +50,7 @@ class DeviceVerdict::Pending : NonCopyable {
   }
 
   [[nodiscard]] bool ready() const {
-    return std::all_of(parts_.begin(), parts_.end(),
-                       [](const auto& part) { return part.mark->passed(); });
+    return std::ranges::all_of(parts_, [](const auto& part) { return part.mark->passed(); });
   }
   // 16 bytes per message: 1 or 0 in the first four, little-endian, once it is ready.
   [[nodiscard]] bool intact(std::size_t index) const {
@@ -134,8 +132,7 @@ class DeviceCipherImpl {
 
   [[nodiscard]] void* handle_of(const DeviceStream& stream) const;
   // Calls `work(reach)` for texts that lie in the same memory, until there is none left.
-  template <class Work>
-  void for_each_reach(DeviceTexts texts, const Work& work) const;
+  void for_each_reach(DeviceTexts texts, const auto& work) const;
   [[nodiscard]] gpu::GcmWork plan(Direction direction, const Reach& reach);
   void add_ranges(const paraes_message& whole, gpu::GcmWork& work) const;
   void put_addend(const DeviceText& text, paraes_gcm_end& end);

@@ -36,21 +36,19 @@ DeviceInfo cpu() {
 
 enum class Compilers : bool { skip, describe };
 
-std::vector<DeviceInfo> devices_of(const gpu::Runtime& runtime, Compilers compilers) {
-  try {
-    const std::unique_ptr<gpu::Platform> platform = runtime.open();
-    std::vector<DeviceInfo> list = platform->devices();
-    if (compilers == Compilers::skip) return list;
-    for (DeviceInfo& info : list) {
-      if (info.available) platform->describe_compiler(info);
-    }
-    return list;
-  } catch (const Error& error) {
-    DeviceInfo absent;
-    absent.id = runtime.name;
-    absent.reason = error.what();
-    return {absent};
+std::vector<DeviceInfo> devices_of(const gpu::Runtime& runtime, Compilers compilers) try {
+  const std::unique_ptr<gpu::Platform> platform = runtime.open();
+  std::vector<DeviceInfo> list = platform->devices();
+  if (compilers == Compilers::skip) return list;
+  for (DeviceInfo& info : list) {
+    if (info.available) platform->describe_compiler(info);
   }
+  return list;
+} catch (const Error& error) {
+  DeviceInfo absent;
+  absent.id = runtime.name;
+  absent.reason = error.what();
+  return {absent};
 }
 
 KernelInfo describe(const gpu::GpuKernel& kernel) {

@@ -103,8 +103,7 @@ class FallbackGcm final : public GcmCipher {
     const std::unique_ptr<StagedSegments> on_gpu_;
   };
 
-  template <class Work>
-  void attempt(const Work& work) const {
+  void attempt(const auto& work) const {
     if (failed_) return;
     try {
       work();

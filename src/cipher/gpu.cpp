@@ -25,9 +25,8 @@ Block load_block(const std::uint8_t from[16]) {
 }
 
 // Copies the text to the device, calls `launch`, and copies the result back.
-template <class Launch>
 void launch_on_copy(Stream& stream, const DirectCopies& direct, const std::uint8_t* in,
-                    std::uint8_t* out, std::size_t bytes, const Launch& launch) {
+                    std::uint8_t* out, std::size_t bytes, const auto& launch) {
   copy_text_in(stream, direct, in, bytes);
   launch();
   copy_text_out(stream, direct, out, bytes, padded(bytes));

@@ -38,8 +38,8 @@ auto kind_of(const GpuKey& key) {
 std::vector<Launch> cut(Direction direction, std::span<const Entry> entries) {
   gpu::DevicePool& pool = entries[0].key->pool();
   std::size_t most = pool.launch_bytes();
-  if (std::all_of(entries.begin(), entries.end(),
-                  [&](const Entry& entry) { return entry.key == entries[0].key; })) {
+  if (std::ranges::all_of(entries,
+                          [&](const Entry& entry) { return entry.key == entries[0].key; })) {
     // Expanding one key on every stream costs little, so each stream gets a share.
     std::size_t total = 0;
     for (const Entry& entry : entries) total += text_bytes(direction, entry.segment->segment);
@@ -143,9 +143,8 @@ void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments) {
     if (entries.empty()) entries.reserve(segments.size());
     entries.push_back({&segment, key});
   }
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return kind_of(*a.key) < kind_of(*b.key);
-  });
+  std::ranges::stable_sort(
+      entries, [](const Entry& a, const Entry& b) { return kind_of(*a.key) < kind_of(*b.key); });
   for (auto first = entries.begin(); first != entries.end();) {
     const auto last = std::find_if(first, entries.end(), [&](const Entry& entry) {
       return &entry.key->pool() != &first->key->pool();

@@ -96,8 +96,7 @@ inline void take_tag(Direction direction, std::uint8_t* tag, SegmentCipher::Segm
 
 // Whether part_of(0), …, part_of(count - 1) lie one behind the other, each a multiple of 16 bytes
 // behind the first and at most `gap` bytes behind the end of the one before.
-template <class PartOf>
-bool are_one_stretch(std::size_t count, const PartOf& part_of, std::size_t gap) {
+bool are_one_stretch(std::size_t count, const auto& part_of, std::size_t gap) {
   const auto address = [&](std::size_t i) {
     return reinterpret_cast<std::uintptr_t>(part_of(i).data());
   };
@@ -112,9 +111,8 @@ bool are_one_stretch(std::size_t count, const PartOf& part_of, std::size_t gap) 
 // Copies the output of a launch, as copy_text_out() does, and waits for it. If that fails, the
 // plaintext of opened segments that has arrived in the caller's memory is not authentic: no tag was
 // compared.
-template <class SegmentOf>
 void copy_segments_out(gpu::Stream& stream, Direction direction, std::size_t count,
-                       const SegmentOf& segment_of, const DirectCopies& direct, std::size_t bytes,
+                       const auto& segment_of, const DirectCopies& direct, std::size_t bytes,
                        std::size_t end) {
   try {
     copy_text_out(stream, direct, segment_of(0).out.data(), bytes, end);
@@ -134,9 +132,8 @@ void copy_segments_out(gpu::Stream& stream, Direction direction, std::size_t cou
 // i < count, segment_of(i) is a segment, nonce_of(i) its nonce, and key_of(i) the index of its key.
 // Each side that `direct` allows is copied directly if its segments are one stretch: a copy of its
 // own for each would take longer.
-template <class SegmentOf, class NonceOf, class KeyOf>
 void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count,
-                     const SegmentOf& segment_of, const NonceOf& nonce_of, const KeyOf& key_of,
+                     const auto& segment_of, const auto& nonce_of, const auto& key_of,
                      DirectCopies direct = {}) {
   const bool seals = direction == Direction::encrypt;
   const auto in_of = [&](std::size_t i) { return segment_of(i).in; };

@@ -1,7 +1,5 @@
 #include "src/cipher/gpu_key.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <functional>
 
 #include "src/core/key_schedule.hpp"

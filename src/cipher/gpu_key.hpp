@@ -28,8 +28,7 @@ namespace paraes::detail {
 // job leases its own stream. A worker that waits for a stream holds none, so callers cannot block
 // each other. If jobs fail, throws the exception of the one with the lowest number, after all
 // workers have ended.
-template <class Work>
-void on_streams(gpu::DevicePool& pool, unsigned streams, std::uint64_t count, const Work& work) {
+void on_streams(gpu::DevicePool& pool, unsigned streams, std::uint64_t count, const auto& work) {
   const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(count, streams));
   for_each_job(workers, count, [&](unsigned, std::uint64_t job) {
     gpu::DevicePool::Lease lease(pool);
@@ -120,8 +119,7 @@ class GpuKey {
 
   // Calls body(stream, launch) for each launch < count, on up to streams() streams that hold the
   // key.
-  template <class Body>
-  void launches(std::uint64_t count, const Body& body) const {
+  void launches(std::uint64_t count, const auto& body) const {
     on_streams(*pool_, streams(), count, [&](gpu::Stream& stream, std::uint64_t launch) {
       stream.use_key(*material_);
       body(stream, launch);
@@ -131,8 +129,7 @@ class GpuKey {
 
   // Cuts `bytes` bytes into launches, all but the last a multiple of `grain` bytes, and calls
   // body(stream, offset, size) for each.
-  template <class Body>
-  void ranges(std::size_t bytes, std::size_t grain, const Body& body) const {
+  void ranges(std::size_t bytes, std::size_t grain, const auto& body) const {
     const std::size_t most = std::max(pool_->launch_bytes() / grain, std::size_t{1}) * grain;
     // At least one launch per stream, as long as each has enough to do.
     constexpr std::size_t least = std::size_t{256} << 10;

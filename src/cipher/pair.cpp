@@ -36,8 +36,7 @@ std::uint64_t text_of(Direction direction, std::span<const Segment> segments) {
   return bytes;
 }
 
-template <class Work>
-void measure(PairRates::Call& call, std::uint64_t bytes, const Work& work) {
+void measure(PairRates::Call& call, std::uint64_t bytes, const auto& work) {
   std::uint64_t nanoseconds = 0;
   {
     const Stopwatch watch(nanoseconds);
@@ -104,8 +103,7 @@ class PairGcm final : public GcmCipher {
   }
 
  private:
-  template <class Work>
-  void timed(Side side, std::uint64_t bytes, const Work& work) const {
+  void timed(Side side, std::uint64_t bytes, const auto& work) const {
     PairRates::Call call(rates_, side);
     measure(call, bytes, work);
   }

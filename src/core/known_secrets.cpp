@@ -104,8 +104,7 @@ Bytes stripped(Bytes text) noexcept {
 }
 
 // Calls use(line) for each line, without white space at its ends.
-template <class Use>
-void for_each_line(Bytes text, const Use& use) {
+void for_each_line(Bytes text, const auto& use) {
   while (!text.empty()) {
     const auto end = std::find(text.begin(), text.end(), '\n');
     const auto n = static_cast<std::size_t>(end - text.begin());
@@ -153,20 +152,10 @@ void KnownSecrets::add_text(Bytes text, const std::string& source) {
 bool KnownSecrets::fits(const Entry& entry, std::uint64_t file_bytes, Part part) noexcept {
   const std::size_t least = entry.bytes.size();
   if (file_bytes < least || file_bytes > most_file_bytes) return false;
-  switch (entry.form) {
-    case Form::raw:
-      return file_bytes == least;
-    case Form::hex:
-    case Form::base64:
-      return file_bytes <= 2 * least + 2;
-    case Form::stripped:
-    case Form::spaceless:
-      break;
-    case Form::first_line:
-    case Form::line:
-      return part == Part::some;
-  }
-  return true;
+  const Form form = entry.form;
+  if (form == Form::raw) return file_bytes == least;
+  if (form == Form::hex || form == Form::base64) return file_bytes <= 2 * least + 2;
+  return part == Part::some || (form != Form::first_line && form != Form::line);
 }
 
 bool KnownSecrets::may_be_in(std::uint64_t file_bytes, Part part) const {

@@ -41,8 +41,7 @@ void pause_core() noexcept {
 }
 
 // Whether done() became true within spin_time.
-template <class Done>
-bool spin_until(const Done& done) noexcept {
+bool spin_until(const auto& done) noexcept {
   constexpr int polls_per_clock_read = 32;
   Clock::time_point end = {};
   for (;;) {

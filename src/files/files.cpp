@@ -48,17 +48,14 @@ FileResult result_of(std::uint64_t bytes, const Cipher* cipher) {
 }
 
 // A file that has changed while it was read may have been intact.
-template <class F>
-void blaming_changes(const Source& source, const F& open) {
-  try {
-    open();
-  } catch (const IntegrityError&) {
-    source.check_unchanged();
-    throw;
-  } catch (const WrongKey&) {
-    source.check_unchanged();
-    throw;
-  }
+void blaming_changes(const Source& source, const auto& open) try {
+  open();
+} catch (const IntegrityError&) {
+  source.check_unchanged();
+  throw;
+} catch (const WrongKey&) {
+  source.check_unchanged();
+  throw;
 }
 
 // The descriptor stays open in `file`, which says what its output takes over.

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "paraes/error.hpp"
@@ -47,15 +47,10 @@ void check_scrypt(const char* name, unsigned log2n) {
 
 // Says which secret a header needs, for the message of a mismatch.
 const char* needed(Kdf kdf) {
-  switch (kdf) {
-    case Kdf::none:
-      return "with a key: pass key or key_file";
-    case Kdf::scrypt:
-      return "with a passphrase: pass passphrase";
-    case Kdf::recipients:
-      break;
-  }
-  return "to recipients: pass identity";
+  constexpr std::array texts = {"with a key: pass key or key_file",
+                                "with a passphrase: pass passphrase",
+                                "to recipients: pass identity"};
+  return texts[static_cast<std::size_t>(kdf)];
 }
 
 }  // namespace
@@ -106,15 +101,12 @@ class MessageSecret::AgeRun {
   AgeRun& operator=(const AgeRun&) = delete;
 
   // Returns what work(program) returns. Throws Cancelled if it failed because of that.
-  template <class Work>
-  auto operator()(const Work& work) {
-    try {
-      if (runs_.is_cancelled()) throw Cancelled();
-      return work(program_);
-    } catch (const Error&) {
-      if (runs_.is_cancelled()) throw Cancelled();
-      throw;
-    }
+  auto operator()(const auto& work) try {
+    if (runs_.is_cancelled()) throw Cancelled();
+    return work(program_);
+  } catch (const Error&) {
+    if (runs_.is_cancelled()) throw Cancelled();
+    throw;
   }
 
  private:
@@ -278,23 +270,17 @@ Message::Parts MessageSecret::new_message(Bytes context) const {
   if (options_.format == Format::c2sp) return new_c2sp_message(key_, context);
   if (options_.format == Format::tink) return new_tink_message(tink_, key_, context);
   const unsigned bits = options_.key_bits.value_or(256);
-  switch (kdf_) {
-    case Kdf::none:
-      break;
-    case Kdf::scrypt: {
-      const Preface preface =
-          Preface::for_passphrase(bits, options_.scrypt_log2n.value_or(default_scrypt_log2n));
-      return new_paraes_message(preface, scrypt_input_key(preface, passphrase_), context);
-    }
-    case Kdf::recipients: {
-      SecretBytes input_key(bits / 8);
-      random_bytes(input_key);
-      std::vector<std::uint8_t> made;
-      const Preface preface = wrap(input_key, made);
-      return new_paraes_message(preface, input_key, context, made);
-    }
+  if (kdf_ == Kdf::none) return new_paraes_message(Preface::for_key(key_.size()), key_, context);
+  if (kdf_ == Kdf::scrypt) {
+    const Preface preface =
+        Preface::for_passphrase(bits, options_.scrypt_log2n.value_or(default_scrypt_log2n));
+    return new_paraes_message(preface, scrypt_input_key(preface, passphrase_), context);
   }
-  return new_paraes_message(Preface::for_key(key_.size()), key_, context);
+  SecretBytes input_key(bits / 8);
+  random_bytes(input_key);
+  std::vector<std::uint8_t> made;
+  const Preface preface = wrap(input_key, made);
+  return new_paraes_message(preface, input_key, context, made);
 }
 
 SegmentLayout MessageSecret::layout() const {

@@ -15,6 +15,28 @@ namespace {
 constexpr std::size_t most_copied = std::size_t{16} << 20;
 constexpr std::size_t block = 16;
 
+// Contexts of CUDA and HIP are kept for the life of the process, like pools. Those of OpenCL are
+// kept as long as ciphers use them, because they keep the caller's context alive.
+struct Contexts {
+  std::mutex mutex;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<DeviceContext>> kept;
+  std::map<std::pair<OpenClPlace, std::string>, std::weak_ptr<DeviceContext>> used;
+};
+
+Contexts& contexts() {
+  static auto* const all = new Contexts;  // never destroyed: drivers may be unloaded before
+  return *all;
+}
+
+std::shared_ptr<DeviceContext> make_context(std::unique_ptr<Platform> platform,
+                                            std::unique_ptr<Device> device, const GpuKernel& kernel,
+                                            const VariantOptions& variant) {
+  PoolOptions options;
+  options.streams = 0;
+  options.variant = variant;
+  return std::make_shared<DeviceContext>(std::move(platform), std::move(device), kernel, options);
+}
+
 }  // namespace
 
 CallerQueue::CallerQueue(DeviceContext& context, Queue& own, const SharedByQueues& shared)
@@ -185,32 +207,6 @@ CallerQueue::Verdicts CallerQueue::download_verdicts(std::size_t messages) {
   }
   return verdicts;
 }
-
-namespace {
-
-// Contexts of CUDA and HIP are kept for the life of the process, like pools. Those of OpenCL are
-// kept as long as ciphers use them, because they keep the caller's context alive.
-struct Contexts {
-  std::mutex mutex;
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<DeviceContext>> kept;
-  std::map<std::pair<OpenClPlace, std::string>, std::weak_ptr<DeviceContext>> used;
-};
-
-Contexts& contexts() {
-  static auto* const all = new Contexts;  // never destroyed: drivers may be unloaded before
-  return *all;
-}
-
-std::shared_ptr<DeviceContext> make_context(std::unique_ptr<Platform> platform,
-                                            std::unique_ptr<Device> device, const GpuKernel& kernel,
-                                            const VariantOptions& variant) {
-  PoolOptions options;
-  options.streams = 0;
-  options.variant = variant;
-  return std::make_shared<DeviceContext>(std::move(platform), std::move(device), kernel, options);
-}
-
-}  // namespace
 
 std::shared_ptr<DeviceContext> open_context(const DeviceNames& names, const GpuKernel& kernel,
                                             const VariantOptions& options) {

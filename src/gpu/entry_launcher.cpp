@@ -8,7 +8,7 @@
 namespace paraes::gpu {
 
 Function& EntryLauncher::function(const char* name, const ProgramNeeds& needs) {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const LoadedEntry& entry) {
+  const auto found = std::ranges::find_if(entries_, [&](const LoadedEntry& entry) {
     return entry.name == name && entry.needs == needs;
   });
   if (found != entries_.end()) return *found->function;

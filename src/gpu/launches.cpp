@@ -57,7 +57,7 @@ void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
     tiles += tiles_of(message, tiling_);
   }
   count_ = static_cast<std::uint32_t>(messages.size());
-  any_address_ = std::any_of(messages.begin(), messages.end(), [](const paraes_message& message) {
+  any_address_ = std::ranges::any_of(messages, [](const paraes_message& message) {
     return message.bytes != 0 && (message.in | message.out) % block_bytes != 0;
   });
   const ProgramVariant& variant = context_.variant();
@@ -65,12 +65,11 @@ void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
       hash_lanes(processors(), messages, variant.hash_threads,
                  variant.tensor_hash ? PARAES_HASH_GROUPS_OF_TENSORS : hash_groups(variant),
                  variant.tensor_hash);
-  has_tags_ = std::any_of(messages.begin(), messages.end(), [](const paraes_message& message) {
+  has_tags_ = std::ranges::any_of(messages, [](const paraes_message& message) {
     return (message.flags & PARAES_HASH_PARTIAL) == 0;
   });
-  const bool secret = std::any_of(messages.begin(), messages.end(), [](const auto& message) {
-    return (message.flags & PARAES_SECRET_COUNTER) != 0;
-  });
+  const bool secret = std::ranges::any_of(
+      messages, [](const auto& message) { return (message.flags & PARAES_SECRET_COUNTER) != 0; });
   const void* from = messages.data();
   if (pinned_ == nullptr) {
     const std::span<std::uint8_t> list = staged(messages.size());
@@ -251,8 +250,8 @@ void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& w
     hash.scratch = &gcm_scratch_.write();
     start_hash(hash);
   }
-  const bool joins = std::any_of(work.ends.begin(), work.ends.end(),
-                                 [](const paraes_gcm_end& end) { return end.ranges > 1; });
+  const bool joins =
+      std::ranges::any_of(work.ends, [](const paraes_gcm_end& end) { return end.ranges > 1; });
   EntryArguments finish = arguments(buffers, messages, {});
   // It reads texts of neither buffer, but may withhold one that is opened.
   (direction == Direction::encrypt ? finish.out : finish.in) = buffers.tags;

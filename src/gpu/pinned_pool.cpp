@@ -11,12 +11,10 @@
 
 namespace paraes::gpu {
 
-bool PinnedPool::has_passed(const Mark& mark) noexcept {
-  try {
-    return mark.passed();
-  } catch (const Error&) {
-    return false;  // the device is lost, and may still write to the memory
-  }
+bool PinnedPool::has_passed(const Mark& mark) noexcept try {
+  return mark.passed();
+} catch (const Error&) {
+  return false;  // the device is lost, and may still write to the memory
 }
 
 // Asks for some marks that have not passed, at most: later ones of the same queue have not either,

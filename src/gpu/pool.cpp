@@ -1,6 +1,5 @@
 #include "src/gpu/pool.hpp"
 
-#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -16,6 +15,12 @@ using PoolKey = std::tuple<std::string, std::string_view, PoolOptions>;
 using Pools = std::map<PoolKey, std::shared_ptr<DevicePool>>;
 std::mutex pools_mutex;
 Pools* pools = nullptr;  // under pools_mutex
+
+void forget(Stream& stream, std::uint64_t id) noexcept try {
+  stream.forget_key(id);
+} catch (const Error&) {
+  // The device is lost, and its memory with it.
+}
 
 }  // namespace
 
@@ -42,24 +47,11 @@ std::string DevicePool::id() const {
   return text;
 }
 
-namespace {
-
-void forget(Stream& stream, std::uint64_t id) noexcept {
-  try {
-    stream.forget_key(id);
-  } catch (const Error&) {
-    // The device is lost, and its memory with it.
-  }
-}
-
-}  // namespace
-
 DevicePool::Lease::Lease(DevicePool& pool) : pool_(pool) {
   std::unique_lock lock(pool.mutex_);
   pool.changed_.wait(lock, [&] {
-    const auto most =
-        std::max_element(pool.free_.begin(), pool.free_.end(),
-                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    const auto most = std::ranges::max_element(
+        pool.free_, [](const auto& a, const auto& b) { return a.size() < b.size(); });
     if (most->empty()) return false;
     context_ = static_cast<std::size_t>(most - pool.free_.begin());
     return true;
@@ -97,13 +89,11 @@ const Runtime& find_runtime(std::string_view name) {
       std::string("there is no runtime '").append(name).append("': use cuda, hip or opencl"));
 }
 
-std::unique_ptr<Platform> open_platform(std::string_view runtime) {
-  try {
-    return find_runtime(runtime).open();
-  } catch (const Unavailable& error) {
-    std::string text(runtime);
-    throw Unavailable(text.append(": ").append(error.what()));
-  }
+std::unique_ptr<Platform> open_platform(std::string_view runtime) try {
+  return find_runtime(runtime).open();
+} catch (const Unavailable& error) {
+  std::string text(runtime);
+  throw Unavailable(text.append(": ").append(error.what()));
 }
 
 void require_gpus(const DeviceNames& names) {

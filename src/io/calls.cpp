@@ -29,9 +29,8 @@ constexpr std::size_t max_bytes_per_call = std::size_t{1} << 30;
 
 // Calls call(done, n) until `bytes` bytes are transferred or it returns 0. Waits for a descriptor
 // that another process has made non-blocking.
-template <class Call>
 std::size_t move_all(std::size_t bytes, int descriptor, short event, std::string_view verb,
-                     std::string_view name, Call call) {
+                     std::string_view name, auto call) {
   std::size_t done = 0;
   while (done < bytes) {
     const ssize_t n = call(done, std::min(bytes - done, max_bytes_per_call));
@@ -83,8 +82,7 @@ class Patience {
 };
 
 // Calls write(data, n, done) until all of `data` is written.
-template <class Write>
-void write_all(int descriptor, Bytes data, std::string_view name, Write write) {
+void write_all(int descriptor, Bytes data, std::string_view name, auto write) {
   const std::size_t done =
       move_all(data.size(), descriptor, POLLOUT, "write", name,
                [&](std::size_t d, std::size_t n) { return write(data.data() + d, n, d); });

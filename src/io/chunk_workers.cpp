@@ -9,8 +9,7 @@ namespace paraes {
 namespace {
 
 // Calls stage(), and adds its nanoseconds to `sum`, also if it throws.
-template <class Stage>
-void timed(std::atomic<std::uint64_t>& sum, Stage stage) {
+void timed(std::atomic<std::uint64_t>& sum, auto stage) {
   struct Time {
     ~Time() { sum.fetch_add(nanoseconds, std::memory_order_relaxed); }
     std::atomic<std::uint64_t>& sum;
@@ -46,16 +45,11 @@ class Run {
     std::uint64_t number = 0;  // of its chunk
   };
 
-  template <class Body>
-  void guard(const Worker& worker, Body body) {
-    try {
-      body();
-    } catch (...) {
-      // Both, so that nobody waits for a turn that never ends.
-      computes_.fail(worker.number);
-      writes_.fail(worker.number);
-      source_.cancel();
-    }
+  void guard(const Worker& worker, auto body) try { body(); } catch (...) {
+    // Both, so that nobody waits for a turn that never ends.
+    computes_.fail(worker.number);
+    writes_.fail(worker.number);
+    source_.cancel();
   }
 
   void work(Worker& worker) {

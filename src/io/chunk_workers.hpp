@@ -64,8 +64,7 @@ void carry_chunks(unsigned workers, WorkerStages& stages, Source& source, StageO
 //
 // To be called before the workers start: a thread that allocates for the first time gets an arena
 // of its own from malloc, which takes longer than a small file.
-template <class Make>
-auto make_for_workers(unsigned count, Make make) {
+auto make_for_workers(unsigned count, auto make) {
   std::vector<decltype(make(0U))> made;
   made.reserve(count);
   try {

@@ -23,12 +23,10 @@
 namespace paraes {
 namespace {
 
-Folder folder_for(const std::string& path) {
-  try {
-    return Folder(folder_of(path));
-  } catch (const IoError& error) {
-    calls::fail("create", path, error.code());
-  }
+Folder folder_for(const std::string& path) try {
+  return Folder(folder_of(path));
+} catch (const IoError& error) {
+  calls::fail("create", path, error.code());
 }
 
 constexpr std::size_t hole_bytes = 4096;

@@ -50,6 +50,21 @@ void expect_all_reads(const Descriptor& descriptor, std::uint64_t bytes) {
   system::expect_sequential_reads(descriptor.get());
 }
 
+[[noreturn]] void fail_changed(std::string_view name, const char* how) {
+  throw IoError(
+      std::string(name) + ": it " + how + " while it was read: try again when nothing writes to it",
+      EIO, std::string(name));
+}
+
+void check_version(int descriptor, const FileVersion& opened, std::string_view name) {
+  struct stat status = {};
+  if (fstat(descriptor, &status) != 0) calls::fail("read", name, errno);
+  const FileVersion now = version_of(descriptor, status);
+  if (now.size > opened.size) fail_changed(name, "grew");
+  if (now.size < opened.size) fail_changed(name, "shrank");
+  if (!(now == opened)) fail_changed(name, "was written to");
+}
+
 }  // namespace
 
 Source::Ready Source::read_ready(MutableBytes buffer, std::size_t /*least*/) {
@@ -127,25 +142,6 @@ Source::Ready PipeSource::read_ready(MutableBytes buffer, std::size_t least) {
   if (remaining_) *remaining_ -= std::min<std::uint64_t>(*remaining_, ready.bytes);
   return ready;
 }
-
-namespace {
-
-[[noreturn]] void fail_changed(std::string_view name, const char* how) {
-  throw IoError(
-      std::string(name) + ": it " + how + " while it was read: try again when nothing writes to it",
-      EIO, std::string(name));
-}
-
-void check_version(int descriptor, const FileVersion& opened, std::string_view name) {
-  struct stat status = {};
-  if (fstat(descriptor, &status) != 0) calls::fail("read", name, errno);
-  const FileVersion now = version_of(descriptor, status);
-  if (now.size > opened.size) fail_changed(name, "grew");
-  if (now.size < opened.size) fail_changed(name, "shrank");
-  if (!(now == opened)) fail_changed(name, "was written to");
-}
-
-}  // namespace
 
 FileVersion::FileVersion(const struct stat& status) noexcept
     : id(status),

@@ -165,9 +165,7 @@ class Words {
 };
 
 // Runs age. `refuse` throws the error for an exit status that is not 0.
-template <class OnOutput, class Refuse>
-void run_age(const AgeProgram& program, AgeCall& age, const OnOutput& on_output,
-             const Refuse& refuse) {
+void run_age(const AgeProgram& program, AgeCall& age, const auto& on_output, const auto& refuse) {
   system::ProgramCall& call = age.call;
   call.path = find_program(program);
   Words words(program);

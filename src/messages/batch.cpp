@@ -35,8 +35,7 @@ void add_segments(const Message& message, Direction direction, std::uint64_t cou
 
 // Calls add(whole), which appends segments, for each message. An exception becomes the error of the
 // message.
-template <class Add>
-void gather(std::span<WholeMessage> list, Segments& segments, const Add& add) {
+void gather(std::span<WholeMessage> list, Segments& segments, const auto& add) {
   for (WholeMessage& whole : list) {
     whole.error = nullptr;
     try {
@@ -50,14 +49,9 @@ void gather(std::span<WholeMessage> list, Segments& segments, const Add& add) {
 }
 
 // Calls crypt(). If it throws, fills all outputs with zeros.
-template <class Crypt>
-void crypt_all(std::span<WholeMessage> list, const Crypt& crypt) {
-  try {
-    crypt();
-  } catch (...) {
-    for (const WholeMessage& whole : list) secure_zero(whole.out.data(), whole.out.size());
-    throw;
-  }
+void crypt_all(std::span<WholeMessage> list, const auto& crypt) try { crypt(); } catch (...) {
+  for (const WholeMessage& whole : list) secure_zero(whole.out.data(), whole.out.size());
+  throw;
 }
 
 }  // namespace

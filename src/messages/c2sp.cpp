@@ -104,6 +104,49 @@ void check_key_bits(unsigned key_bits) {
                         std::to_string(key_bits));
 }
 
+// `start`: what read_preface() refused, and `wrap_bytes`, which it has read.
+IntegrityError refused(detail::PrefaceFault fault, Bytes start,
+                       const detail::PrefaceFields& fields) {
+  using detail::PrefaceFault;
+  const auto unknown = [](const char* field, unsigned value) {
+    return IntegrityError("the header has " + std::string(field) + " " + std::to_string(value) +
+                          ", which this version of paraes does not know");
+  };
+  switch (fault) {
+    case PrefaceFault::magic:
+      return IntegrityError("the input does not begin like a paraes message");
+    case PrefaceFault::truncated:
+      return IntegrityError("the input is truncated: it ends within its preface, after " +
+                            std::to_string(start.size()) + " bytes of " +
+                            std::to_string(Preface::bytes));
+    case PrefaceFault::version:
+      return unknown("format version", start[detail::at_version]);
+    case PrefaceFault::kdf:
+      return unknown("kdf", start[detail::at_kdf]);
+    case PrefaceFault::aead:
+      return unknown("aead", start[detail::at_aead]);
+    case PrefaceFault::unused_scrypt:
+      return IntegrityError("the header is damaged: it has scrypt parameters, but no scrypt");
+    case PrefaceFault::wrap_bytes:
+      return IntegrityError("the header is damaged: the part for its recipients has " +
+                            std::to_string(fields.wrap_bytes) + " bytes, not " +
+                            std::to_string(slot_bytes(fields.key_bits) + 1) + " to " +
+                            std::to_string(max_wrap_bytes));
+    case PrefaceFault::reserved:
+      return IntegrityError(
+          "reserved bytes of the header are not zero: it is damaged, or a later "
+          "version of paraes wrote it");
+    default:
+      return IntegrityError("the header is damaged: scrypt with N = 1");
+  }
+}
+
+void check_input_key(const Preface& preface, Bytes input_key) {
+  if (8 * input_key.size() == preface.key_bits) return;
+  throw InvalidArgument("the message needs a key of " + std::to_string(preface.key_bits / 8) +
+                        " bytes, not " + std::to_string(input_key.size()));
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> join(std::initializer_list<Bytes> parts) {
@@ -195,47 +238,6 @@ bool looks_like_paraes(Bytes start) noexcept {
   return detail::begins_like_preface(start.data(), start.size());
 }
 
-namespace {
-
-// `start`: what read_preface() refused, and `wrap_bytes`, which it has read.
-IntegrityError refused(detail::PrefaceFault fault, Bytes start,
-                       const detail::PrefaceFields& fields) {
-  using detail::PrefaceFault;
-  const auto unknown = [](const char* field, unsigned value) {
-    return IntegrityError("the header has " + std::string(field) + " " + std::to_string(value) +
-                          ", which this version of paraes does not know");
-  };
-  switch (fault) {
-    case PrefaceFault::magic:
-      return IntegrityError("the input does not begin like a paraes message");
-    case PrefaceFault::truncated:
-      return IntegrityError("the input is truncated: it ends within its preface, after " +
-                            std::to_string(start.size()) + " bytes of " +
-                            std::to_string(Preface::bytes));
-    case PrefaceFault::version:
-      return unknown("format version", start[detail::at_version]);
-    case PrefaceFault::kdf:
-      return unknown("kdf", start[detail::at_kdf]);
-    case PrefaceFault::aead:
-      return unknown("aead", start[detail::at_aead]);
-    case PrefaceFault::unused_scrypt:
-      return IntegrityError("the header is damaged: it has scrypt parameters, but no scrypt");
-    case PrefaceFault::wrap_bytes:
-      return IntegrityError("the header is damaged: the part for its recipients has " +
-                            std::to_string(fields.wrap_bytes) + " bytes, not " +
-                            std::to_string(slot_bytes(fields.key_bits) + 1) + " to " +
-                            std::to_string(max_wrap_bytes));
-    case PrefaceFault::reserved:
-      return IntegrityError(
-          "reserved bytes of the header are not zero: it is damaged, or a later "
-          "version of paraes wrote it");
-    default:
-      return IntegrityError("the header is damaged: scrypt with N = 1");
-  }
-}
-
-}  // namespace
-
 Preface Preface::parse(Bytes start) {
   detail::PrefaceFields fields;
   const detail::PrefaceFault fault = detail::read_preface(start.data(), start.size(), fields);
@@ -291,16 +293,6 @@ SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase) {
   scrypt(passphrase, preface.kdf_salt, preface.scrypt_log2n, key.span());
   return key;
 }
-
-namespace {
-
-void check_input_key(const Preface& preface, Bytes input_key) {
-  if (8 * input_key.size() == preface.key_bits) return;
-  throw InvalidArgument("the message needs a key of " + std::to_string(preface.key_bits / 8) +
-                        " bytes, not " + std::to_string(input_key.size()));
-}
-
-}  // namespace
 
 Message::Parts new_paraes_message(const Preface& preface, Bytes input_key, Bytes context,
                                   Bytes wrap) {

@@ -42,8 +42,7 @@ bool is_per_thread(const DeviceStream& stream) {
   return stream.device != "opencl" && reinterpret_cast<std::uintptr_t>(stream.handle) == 2;
 }
 
-template <class Work>
-void wait_until_ready(const Work& work) {
+void wait_until_ready(const auto& work) {
   std::chrono::microseconds pause(5);
   while (!work.ready()) {
     std::this_thread::sleep_for(pause);

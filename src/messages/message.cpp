@@ -1,5 +1,6 @@
 // A message, its cipher, and the positions of its segments.
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,16 @@ Execution for_segments(const Execution& execution, std::uint64_t segment_bytes) 
   Execution own = execution;
   if (segment_bytes <= large_segment_bytes) own.threads = 1;
   return own;
+}
+
+const char* text_of(detail::SizeFault fault) {
+  constexpr std::array texts = {"",
+                                "ends within the header",
+                                "leaves no room for a segment",
+                                "ends within the tag of a segment",
+                                "ends where another segment must follow",
+                                "is more than this format allows"};
+  return texts[static_cast<std::size_t>(fault)];
 }
 
 }  // namespace
@@ -65,25 +76,6 @@ std::uint64_t SegmentLayout::segments_of(std::uint64_t bytes) const {
 std::uint64_t SegmentLayout::sealed_bytes(std::uint64_t bytes) const {
   return header_bytes + bytes + segments_of(bytes) * segment_tag_bytes;
 }
-
-namespace {
-
-const char* text_of(detail::SizeFault fault) {
-  switch (fault) {
-    case detail::SizeFault::in_header:
-      return "ends within the header";
-    case detail::SizeFault::no_segment:
-      return "leaves no room for a segment";
-    case detail::SizeFault::in_tag:
-      return "ends within the tag of a segment";
-    case detail::SizeFault::after_full:
-      return "ends where another segment must follow";
-    default:
-      return "is more than this format allows";
-  }
-}
-
-}  // namespace
 
 SegmentLayout::Extent SegmentLayout::extent_of(std::uint64_t sealed_size) const {
   detail::Contents contents;

@@ -26,6 +26,16 @@ std::uint64_t segments_per_chunk(const Message& message, std::optional<std::uint
   return std::max<std::uint64_t>(bytes / message.layout().segment_bytes, 1);
 }
 
+// Gives memory of a GPU back when a stage fails: other workers may wait for it.
+auto with_staging(WorkerBuffers& buffers, const auto& stage) {
+  try {
+    return stage();
+  } catch (...) {
+    buffers.stage(nullptr);
+    throw;
+  }
+}
+
 }  // namespace
 
 Pipeline::Pipeline(const Message& message, const TransferOptions& options,
@@ -111,21 +121,6 @@ bool Pipeline::is_staged(std::uint64_t number) const noexcept {
          !options_.compute && count_ && number < *count_ && layout_.first_bytes % 16 == 0 &&
          layout_.segment_bytes % 16 == 0;
 }
-
-namespace {
-
-// Gives memory of a GPU back when a stage fails: other workers may wait for it.
-template <class Stage>
-auto with_staging(WorkerBuffers& buffers, const Stage& stage) {
-  try {
-    return stage();
-  } catch (...) {
-    buffers.stage(nullptr);
-    throw;
-  }
-}
-
-}  // namespace
 
 WorkerStages::Next Pipeline::read(unsigned worker, std::uint64_t number) {
   WorkerBuffers& buffers = *buffers_[worker];

@@ -3,7 +3,6 @@
 // data is passed between threads. Workers take turns at pipes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>

@@ -14,6 +14,7 @@
 #include "paraes/message_streams.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/threads.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/core/system/blocked_signals.hpp"
 #include "src/io/grown.hpp"
 
@@ -35,12 +36,10 @@ std::uint64_t segments_in(const SegmentLayout& layout, std::uint64_t bytes) {
 
 }  // namespace
 
-class MessageReader::Impl {
+class MessageReader::Impl : NonCopyable {
  public:
   Impl(std::unique_ptr<PositionalSource> source, Message message, int threads, bool in_threads);
   ~Impl();
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] std::uint64_t size() const noexcept { return extent_.plain_bytes; }
   [[nodiscard]] const PositionalSource& source() const noexcept { return *source_; }
@@ -92,7 +91,7 @@ class MessageReader::Impl {
   std::unique_ptr<Ahead> ahead_;
 };
 
-class MessageReader::Impl::Ahead {
+class MessageReader::Impl::Ahead : NonCopyable {
  public:
   explicit Ahead(const Impl& reader) : reader_(reader) {
     const system::BlockedSignals blocked;
@@ -107,8 +106,6 @@ class MessageReader::Impl::Ahead {
     thread_.join();
     wipe(window_);
   }
-  Ahead(const Ahead&) = delete;
-  Ahead& operator=(const Ahead&) = delete;
 
   // Opens segments [first, first + count) in the background. Only when nothing is under way.
   void start(std::uint64_t first, std::uint64_t count) {

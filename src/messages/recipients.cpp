@@ -33,7 +33,7 @@ std::optional<std::string_view> take_line(std::string_view& text) {
 }
 
 bool is_base64(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
+  return std::ranges::all_of(text, [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
            c == '/';
   });
@@ -47,8 +47,7 @@ AgeStanza parse_stanza_line(std::string_view line) {
     line.remove_prefix(1);  // the space
     const std::string_view word = line.substr(0, line.find(' '));
     line.remove_prefix(word.size());
-    const bool printable =
-        std::all_of(word.begin(), word.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+    const bool printable = std::ranges::all_of(word, [](char c) { return c > ' ' && c < '\x7f'; });
     if (word.empty() || !printable) refuse("has a malformed stanza");
     if (stanza.type.empty()) {
       stanza.type = word;
@@ -76,15 +75,6 @@ Message slot_message(Message::Parts parts) {
   execution.kernel = "auto";
   return {std::move(parts), execution};
 }
-
-}  // namespace
-
-// preface_fields.hpp includes no header of the library.
-static_assert(detail::slot_overhead_bytes == c2sp_header_bytes + segment_tag_bytes);
-
-std::size_t slot_bytes(unsigned key_bits) noexcept { return detail::slot_bytes_of(key_bits); }
-
-namespace {
 
 // Takes the header from the start of `text`.
 std::vector<AgeStanza> take_age_header(std::string_view& text) {
@@ -120,23 +110,6 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-}  // namespace
-
-std::vector<AgeStanza> parse_age_header(Bytes age_file) {
-  std::string_view text = text_of(age_file);
-  return take_age_header(text);
-}
-
-void check_run_key_file(Bytes age_file) {
-  std::string_view text = text_of(age_file);
-  static_cast<void>(take_age_header(text));
-  // A nonce, and one chunk with a tag.
-  constexpr std::size_t payload_bytes = 16 + run_key_bytes + 16;
-  if (text.size() != payload_bytes) refuse("does not hold a key of 32 bytes");
-}
-
-namespace {
-
 // The parts of a header that begins with a preface and a wrap.
 struct WrapParts {
   Preface preface;
@@ -168,6 +141,24 @@ void check_run_key(Bytes run_key) {
 }
 
 }  // namespace
+
+// preface_fields.hpp includes no header of the library.
+static_assert(detail::slot_overhead_bytes == c2sp_header_bytes + segment_tag_bytes);
+
+std::size_t slot_bytes(unsigned key_bits) noexcept { return detail::slot_bytes_of(key_bits); }
+
+std::vector<AgeStanza> parse_age_header(Bytes age_file) {
+  std::string_view text = text_of(age_file);
+  return take_age_header(text);
+}
+
+void check_run_key_file(Bytes age_file) {
+  std::string_view text = text_of(age_file);
+  static_cast<void>(take_age_header(text));
+  // A nonce, and one chunk with a tag.
+  constexpr std::size_t payload_bytes = 16 + run_key_bytes + 16;
+  if (text.size() != payload_bytes) refuse("does not hold a key of 32 bytes");
+}
 
 Bytes age_file_of(Bytes header) {
   const Bytes age_file = split_wrap(header).age_file;

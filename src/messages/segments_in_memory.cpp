@@ -23,9 +23,8 @@ constexpr std::uint64_t batch_bytes = std::uint64_t{256} << 10;
 
 // Seals or opens the segments of a range in batches, on several threads, and calls done(segments)
 // after each batch.
-template <class Done>
 void for_batches(const SegmentCipher& cipher, const SegmentRange& range, int threads,
-                 Direction direction, Bytes in, MutableBytes out, const Done& done) {
+                 Direction direction, Bytes in, MutableBytes out, const auto& done) {
   const std::size_t launch = cipher.launch_bytes();
   // Large segments are spread one by one.
   const Executor executor(cipher.threads() > 1 ? 1

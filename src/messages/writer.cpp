@@ -9,6 +9,7 @@
 #include "paraes/message_streams.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/threads.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/io/grown.hpp"
 
 namespace paraes {
@@ -21,7 +22,7 @@ constexpr std::uint64_t job_bytes = std::uint64_t{256} << 10;
 
 }  // namespace
 
-class MessageWriter::Impl {
+class MessageWriter::Impl : NonCopyable {
  public:
   Impl(std::unique_ptr<Sink> sink, Message message, int threads, std::function<void()> commit)
       : sink_(std::move(sink)),
@@ -32,8 +33,6 @@ class MessageWriter::Impl {
   ~Impl() {
     if (pending_) secure_zero(pending_->data(), pending_->size());
   }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] const Message& message() const noexcept { return message_; }
   [[nodiscard]] bool is_ours() const noexcept { return owner_.is_this(); }

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "paraes/error.hpp"
-#include "paraes/streams.hpp"
 #include "src/core/counter.hpp"
 #include "src/streams/raw.hpp"
 

@@ -29,6 +29,12 @@ unsigned group_threads_for(unsigned usual, const DeviceInfo& device) {
                     std::to_string(device.max_threads));
 }
 
+// sm_75 has other such products, and from sm_100 on compilers replace them by many instructions.
+bool has_binary_products(std::string_view target) {
+  constexpr std::string_view chips[] = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90"};
+  return std::find(std::begin(chips), std::end(chips), target) != std::end(chips);
+}
+
 }  // namespace
 
 void check_group_threads(unsigned threads) {
@@ -37,16 +43,6 @@ void check_group_threads(unsigned threads) {
                         " threads, up to " + std::to_string(most_group_threads) + ", not " +
                         std::to_string(threads));
 }
-
-namespace {
-
-// sm_75 has other such products, and from sm_100 on compilers replace them by many instructions.
-bool has_binary_products(std::string_view target) {
-  constexpr std::string_view chips[] = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90"};
-  return std::find(std::begin(chips), std::end(chips), target) != std::end(chips);
-}
-
-}  // namespace
 
 ProgramVariant variant_for(const GpuKernel& kernel, const DeviceInfo& device,
                            const VariantOptions& options) {

@@ -54,6 +54,47 @@ class DriverPinned : public PinnedMemory {
   Memory view_;  // none if the device cannot reach this memory
 };
 
+class DriverPlatform : public Platform {
+ public:
+  explicit DriverPlatform(Kind kind) : runtime_(std::make_shared<const Runtime>(kind)) {}
+
+  [[nodiscard]] std::vector<DeviceInfo> devices() override {
+    std::vector<DeviceInfo> infos;
+    for (unsigned i = 0; i < count(); ++i) {
+      // A broken device must not hide the others.
+      try {
+        infos.push_back(describe(*runtime_, i));
+      } catch (const Error& error) {
+        DeviceInfo info;
+        info.id = device_id(*runtime_, i);
+        info.driver = runtime_->version();
+        info.reason = error.what();
+        infos.push_back(info);
+      }
+    }
+    return infos;
+  }
+
+  void describe_compiler(DeviceInfo& info) override try {
+    info.compiler = runtime_->compiler().name();
+  } catch (const Unavailable& error) {
+    info.compiler_reason = error.what();
+  }
+
+  [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
+    if (index >= count()) {
+      throw UnknownDevice(device_id(*runtime_, index),
+                          runtime_->version() + " sees " + std::to_string(count()));
+    }
+    return std::make_unique<DriverDevice>(runtime_, index);
+  }
+
+ private:
+  [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(runtime_->count()); }
+
+  std::shared_ptr<const Runtime> runtime_;
+};
+
 }  // namespace
 
 DriverDevice::DriverDevice(std::shared_ptr<const Runtime> runtime, unsigned index)
@@ -125,52 +166,6 @@ Binary DriverDevice::compile(const std::string& source, std::span<const std::str
   });
 }
 
-namespace {
-
-class DriverPlatform : public Platform {
- public:
-  explicit DriverPlatform(Kind kind) : runtime_(std::make_shared<const Runtime>(kind)) {}
-
-  [[nodiscard]] std::vector<DeviceInfo> devices() override {
-    std::vector<DeviceInfo> infos;
-    for (unsigned i = 0; i < count(); ++i) {
-      // A broken device must not hide the others.
-      try {
-        infos.push_back(describe(*runtime_, i));
-      } catch (const Error& error) {
-        DeviceInfo info;
-        info.id = device_id(*runtime_, i);
-        info.driver = runtime_->version();
-        info.reason = error.what();
-        infos.push_back(info);
-      }
-    }
-    return infos;
-  }
-
-  void describe_compiler(DeviceInfo& info) override {
-    try {
-      info.compiler = runtime_->compiler().name();
-    } catch (const Unavailable& error) {
-      info.compiler_reason = error.what();
-    }
-  }
-
-  [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
-    if (index >= count()) {
-      throw UnknownDevice(device_id(*runtime_, index),
-                          runtime_->version() + " sees " + std::to_string(count()));
-    }
-    return std::make_unique<DriverDevice>(runtime_, index);
-  }
-
- private:
-  [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(runtime_->count()); }
-
-  std::shared_ptr<const Runtime> runtime_;
-};
-
-}  // namespace
 }  // namespace driver
 
 std::unique_ptr<Platform> open_cuda() {

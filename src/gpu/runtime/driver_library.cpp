@@ -156,12 +156,10 @@ void Runtime::set_version() {
   }
 }
 
-int attribute_or_none(const Runtime& runtime, int device, int number) {
-  try {
-    return attribute(runtime, device, number);
-  } catch (const DeviceError&) {
-    return 0;
-  }
+int attribute_or_none(const Runtime& runtime, int device, int number) try {
+  return attribute(runtime, device, number);
+} catch (const DeviceError&) {
+  return 0;
 }
 
 int device_handle(const Runtime& runtime, unsigned index) {

@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -150,7 +149,7 @@ class Nvrtc {
     if (api_.target_count.function(&count) != driver::rtc_success || count <= 0) return;
     std::vector<int> known(static_cast<std::size_t>(count));
     if (api_.targets.function(known.data()) != driver::rtc_success) return;
-    if (std::find(known.begin(), known.end(), std::stoi(digits)) != known.end()) return;
+    if (std::ranges::find(known, std::stoi(digits)) != known.end()) return;
     std::string list;
     for (const int number : known)
       list += (list.empty() ? "sm_" : ", sm_") + std::to_string(number);
@@ -178,9 +177,8 @@ std::vector<std::unique_ptr<Nvrtc>> open_nvrtc_libraries() {
     }
     try {
       auto nvrtc = std::make_unique<Nvrtc>(std::move(library));
-      const bool is_known = std::any_of(found.begin(), found.end(), [&](const auto& other) {
-        return other->file() == nvrtc->file();
-      });
+      const bool is_known = std::ranges::any_of(
+          found, [&](const auto& other) { return other->file() == nvrtc->file(); });
       if (!is_known) found.push_back(std::move(nvrtc));
     } catch (const Unavailable& error) {
       if (unusable.empty()) unusable = error.what();
@@ -199,7 +197,7 @@ std::vector<std::unique_ptr<Nvrtc>> open_nvrtc_libraries() {
 class NvrtcChoice : public Compiler {
  public:
   explicit NvrtcChoice(Nvrtc::Version driver) : libraries_(open_nvrtc_libraries()) {
-    std::stable_sort(libraries_.begin(), libraries_.end(), [&](const auto& a, const auto& b) {
+    std::ranges::stable_sort(libraries_, [&](const auto& a, const auto& b) {
       const bool a_fits = a->version() <= driver;
       const bool b_fits = b->version() <= driver;
       if (a_fits != b_fits) return a_fits;

@@ -450,9 +450,7 @@ std::unique_ptr<Device> open_opencl_device_of(void* queue) {
       cl::value_of<cl::Platform>(api.clGetDeviceInfo, found.device, cl::device_platform);
   // A sub-device has no number.
   const std::vector<FoundDevice> all = cl::find_devices(api);
-  const auto same = std::find_if(all.begin(), all.end(), [&](const FoundDevice& other) {
-    return other.device == found.device;
-  });
+  const auto same = std::ranges::find(all, found.device, &FoundDevice::device);
   DeviceInfo info = cl::describe(api, found, static_cast<std::size_t>(same - all.begin()));
   if (same == all.end()) info.id = "opencl";
   if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);

@@ -103,12 +103,10 @@ std::string ask_for_bus(const ClApi& api, DeviceId id) {
 }
 
 // The PCI address; empty if the driver does not report it.
-std::string bus_of(const ClApi& api, DeviceId id) {
-  try {
-    return ask_for_bus(api, id);
-  } catch (const DeviceError&) {
-    return "";
-  }
+std::string bus_of(const ClApi& api, DeviceId id) try {
+  return ask_for_bus(api, id);
+} catch (const DeviceError&) {
+  return "";
 }
 
 // Most work-items of a work-group with one dimension.

@@ -12,11 +12,9 @@ std::string bus_address(unsigned domain, unsigned bus, unsigned device, unsigned
   return text.data();
 }
 
-void Queue::try_finish() noexcept {
-  try {
-    finish();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): nothing else can be done
-  }
+void Queue::try_finish() noexcept try {
+  finish();
+} catch (...) {  // NOLINT(bugprone-empty-catch): nothing else can be done
 }
 
 Memory::~Memory() {

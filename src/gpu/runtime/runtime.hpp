@@ -90,8 +90,7 @@ struct Argument {
   std::variant<const Memory*, std::span<const std::uint8_t>> value;
 
   Argument(const Memory& memory) : value(&memory) {}  // NOLINT(google-explicit-constructor)
-  template <class T>
-  static Argument by_value(const T& object) {
+  static Argument by_value(const auto& object) {
     return Argument(std::span<const std::uint8_t>(reinterpret_cast<const std::uint8_t*>(&object),
                                                   sizeof object));
   }

@@ -7,6 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -38,6 +39,8 @@ bool can_link(int descriptor) noexcept {
   has_proc = access(path_in_proc(descriptor).data(), F_OK) == 0;
   return has_proc;
 }
+
+constexpr const char* access_list = "system.posix_acl_access";
 
 }  // namespace
 
@@ -100,10 +103,6 @@ void expect_sequential_reads(int file) noexcept {
   static_cast<void>(posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL));
 }
 
-namespace {
-constexpr const char* access_list = "system.posix_acl_access";
-}
-
 void remove_access_list(int descriptor) noexcept {
   static_cast<void>(fremovexattr(descriptor, access_list));
 }
@@ -111,18 +110,10 @@ void remove_access_list(int descriptor) noexcept {
 bool makes_up_contents(int descriptor) noexcept {
   struct statfs status = {};
   if (fstatfs(descriptor, &status) != 0) return false;
-  switch (static_cast<unsigned long>(status.f_type)) {
-    case PROC_SUPER_MAGIC:
-    case SYSFS_MAGIC:
-    case DEBUGFS_MAGIC:
-    case TRACEFS_MAGIC:
-    case SECURITYFS_MAGIC:
-    case CGROUP_SUPER_MAGIC:
-    case CGROUP2_SUPER_MAGIC:
-      return true;
-    default:
-      return false;
-  }
+  constexpr std::array<unsigned long, 7> made_up = {
+      PROC_SUPER_MAGIC, SYSFS_MAGIC,        DEBUGFS_MAGIC,      TRACEFS_MAGIC,
+      SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC};
+  return std::ranges::count(made_up, static_cast<unsigned long>(status.f_type)) != 0;
 }
 
 bool has_attributes() noexcept { return true; }
