@@ -12,12 +12,11 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 
+#include "cli/words/errors.hpp"
 #include "cli/words/spelling.hpp"
 #include "paraes/ciphers.hpp"
-#include "paraes/error.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -96,8 +95,7 @@ constexpr std::array<Habit, 22> habits = {{
 }};
 
 bool is_habit(std::string_view flag) {
-  return std::any_of(habits.begin(), habits.end(),
-                     [&](const Habit& habit) { return habit.theirs == flag; });
+  return std::ranges::any_of(habits, [&](const Habit& habit) { return habit.theirs == flag; });
 }
 
 class Reader {
@@ -140,7 +138,7 @@ class Reader {
 
   // A user who asks for help gets it even if the other arguments are wrong, unless the verb is.
   bool asks_for_help() {
-    const auto end = std::find(given_.begin(), given_.end(), "--");
+    const auto end = std::ranges::find(given_, "--");
     const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
     if (std::none_of(given_.begin(), end, is_help)) return false;
     const auto verb = std::find_if(given_.begin(), end,
@@ -159,7 +157,7 @@ class Reader {
   // `verb`: whose help tells more; null for that of all verbs.
   [[noreturn]] void fail(const std::string& text, const CLI::App* verb) const {
     const std::string name = verb == nullptr ? "" : " " + verb->get_name();
-    throw InvalidArgument(fmt::format("{} (see `{}{} --help`)", text, app_.get_name(), name));
+    throw refusal("{} (see `{}{} --help`)", text, app_.get_name(), name);
   }
 
   void read_verb(const std::string& word) {
@@ -350,7 +348,7 @@ bool NamedFlags::include(std::string_view names) const {
   if (all_) return true;
   const std::string_view long_name = names.substr(names.find("--"));
   const char letter = names[1];  // a dash if there is no short name
-  return std::any_of(words_.begin(), words_.end(), [&](std::string_view word) {
+  return std::ranges::any_of(words_, [&](std::string_view word) {
     if (word.starts_with("--")) return word.substr(0, word.find('=')) == long_name;
     return word.find(letter, 1) != std::string_view::npos;
   });

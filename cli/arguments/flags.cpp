@@ -6,11 +6,9 @@
 #include <array>
 #include <limits>
 #include <string_view>
-#include <utility>
 
 #include "cli/arguments/flag_table.hpp"
 #include "cli/arguments/number_flags.hpp"
-#include "cli/words/choices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/streams.hpp"
 

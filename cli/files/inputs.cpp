@@ -12,9 +12,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
-#include <utility>
 
-#include "cli/arguments/options.hpp"
 #include "cli/files/name_probe.hpp"
 #include "cli/files/output.hpp"
 #include "cli/files/output_names.hpp"
@@ -44,8 +42,7 @@ std::deque<const char*> names_in(const Folder& folder, FileList& files) {
   if (!system::visit_names(folder.descriptor(), ".", add)) {
     throw io_error(folder.name(), "read", errno);
   }
-  std::sort(names.begin(), names.end(),
-            [](const char* a, const char* b) { return std::strcmp(a, b) < 0; });
+  std::ranges::sort(names, [](const char* a, const char* b) { return std::strcmp(a, b) < 0; });
   return names;
 }
 
@@ -61,7 +58,7 @@ std::string plain_prefix(const std::string& prefix) {
 
 bool leads_up(const std::string& path) {
   const fs::path parts(path);
-  return std::find(parts.begin(), parts.end(), "..") != parts.end();
+  return std::ranges::find(parts, "..") != parts.end();
 }
 
 class Finder {
@@ -297,16 +294,14 @@ class Finder {
 
   // Records that the folder `path` below that of -o takes over from this one what folders do.
   // `open`: opens it to be read.
-  template <class Open>
-  void mirror(const Folder& folder, const std::string& path, const Open& open) {
+  void mirror(const Folder& folder, const std::string& path, const auto& open) {
     struct stat status = {};
     if (fstat(folder.descriptor(), &status) != 0) throw io_error(folder.name(), "open", errno);
     found_.outputs->add_folder(path, status, attributes_of(open, folder.name()));
   }
 
   // Returns the attributes of a folder if the run needs them; none if it cannot be read.
-  template <class Open>
-  [[nodiscard]] std::vector<FileAttribute> attributes_of(const Open& open,
+  [[nodiscard]] std::vector<FileAttribute> attributes_of(const auto& open,
                                                          const std::string& shown) const {
     if (!plan_.looks_at_attributes()) return {};
     const Descriptor folder = open();
@@ -501,7 +496,7 @@ bool FoundFiles::any() const {
 
 FoundFiles find_inputs(FileContext& run) {
   const Plan& plan = run.plan;
-  if (std::find(plan.inputs.begin(), plan.inputs.end(), "-") != plan.inputs.end()) {
+  if (std::ranges::find(plan.inputs, "-") != plan.inputs.end()) {
     throw InvalidArgument("standard input (-) must be the only input, without -r");
   }
   if (plan.output.standard_output || plan.output.path == "-") {

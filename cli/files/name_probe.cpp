@@ -11,11 +11,9 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "cli/files/probe_file.hpp"
 #include "cli/terminal/signals.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/removal.hpp"
@@ -60,16 +58,14 @@ constexpr std::array<Folded, 13> folded_letters = {{
 }};
 
 const Folded* folded_letter(std::string_view text) {
-  const auto* const found =
-      std::find_if(folded_letters.begin(), folded_letters.end(),
-                   [&](const Folded& folded) { return text.starts_with(folded.letter); });
+  const auto* const found = std::ranges::find_if(
+      folded_letters, [&](const Folded& folded) { return text.starts_with(folded.letter); });
   return found == folded_letters.end() ? nullptr : found;
 }
 
 // Calls emit(text) for the parts of the outline. Dots and spaces count only if something follows
 // them.
-template <class Emit>
-void make_outline(std::string_view path, const Emit& emit) {
+void make_outline(std::string_view path, const auto& emit) {
   std::size_t pending = 0;  // dots and spaces
   const auto emit_after_pending = [&](std::string_view part) {
     for (; pending != 0 && !part.empty(); --pending) emit(".");
@@ -94,24 +90,6 @@ void make_outline(std::string_view path, const Emit& emit) {
     }
   }
 }
-
-}  // namespace
-
-std::string outline_of(std::string_view path) {
-  std::string outline;
-  make_outline(path, [&](std::string_view part) { outline += part; });
-  return outline;
-}
-
-std::uint64_t hash_of_outline(std::string_view path) {
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  make_outline(path, [&](std::string_view part) {
-    for (const char c : part) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  });
-  return hash;
-}
-
-namespace {
 
 constexpr std::string_view probe_name = "paraes-names-";
 
@@ -223,6 +201,20 @@ std::string folder_with_slash(const std::string& path) {
 
 }  // namespace
 
+std::string outline_of(std::string_view path) {
+  std::string outline;
+  make_outline(path, [&](std::string_view part) { outline += part; });
+  return outline;
+}
+
+std::uint64_t hash_of_outline(std::string_view path) {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  make_outline(path, [&](std::string_view part) {
+    for (const char c : part) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  });
+  return hash;
+}
+
 // A name of the form of temporary ones, which no run takes for an input.
 const std::string& NameProbe::scratch_name_if_it_folds(const std::string& folder) {
   const auto [known, is_new] = scratch_names_.try_emplace(folder);
@@ -271,7 +263,7 @@ void NameProbe::try_below(const std::string& folder, const std::vector<std::stri
 
 std::vector<std::size_t> NameProbe::find_repeated(const std::vector<std::string>& given) {
   std::vector<std::string> paths;
-  std::transform(given.begin(), given.end(), std::back_inserter(paths), absolute);
+  std::ranges::transform(given, std::back_inserter(paths), absolute);
   return find_among(paths);
 }
 

@@ -5,11 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "cli/arguments/options.hpp"
@@ -44,15 +40,14 @@ Destination to_descriptor(const FileContext& run, const FileJob& job, const Inpu
   const bool one_way =
       S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISFIFO(status.st_mode);
   if (one_way && are_same(status, input.status)) {
-    throw InvalidArgument(
-        fmt::format("{}: it is the input file itself; write to another file", name));
+    throw refusal("{}: it is the input file itself; write to another file", name);
   }
   run.files.check_named_target(status, name, job.input.shown);
   if (insist == Insist::no && isatty(number) != 0) {
-    throw InvalidArgument(fmt::format(
+    throw refusal(
         "{}: it is a terminal, and the output may be binary: redirect it, name a file with -o, or "
         "insist with {}",
-        name, path == "-" ? "-o -" : "-f"));
+        name, path == "-" ? "-o -" : "-f");
   }
   Destination destination;
   destination.descriptor = number;
@@ -65,10 +60,9 @@ void refuse_terminal(const Folder& folder, const std::string& name, const std::s
   const Descriptor device(
       openat(folder.descriptor(), name.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (device.get() < 0 || isatty(device.get()) == 0) return;  // opening it reports the error
-  throw InvalidArgument(
-      fmt::format("{}: it is a terminal, and the output may be binary: name a file with -o, or "
-                  "insist with -f",
-                  shown));
+  throw refusal(
+      "{}: it is a terminal, and the output may be binary: name a file with -o, or insist with -f",
+      shown);
 }
 
 void refuse_mount_point(const Place& place, const std::string& shown, Verb verb) {
@@ -93,7 +87,7 @@ mode_t umask_of_process() {
 void refuse_descriptor(const FileContext& run, const FileJob& job, const Input& input) {
   if (!input.descriptor) return;
   const auto refuse = [&](std::string_view why) {
-    throw InvalidArgument(fmt::format("{}: it is a file descriptor, {}", job.input.shown, why));
+    throw refusal("{}: it is a file descriptor, {}", job.input.shown, why);
   };
   if (run.plan.verb == Verb::rekey) refuse("and rekey replaces files: name the file itself");
   if (run.plan.removes) refuse("so --rm must not remove it: leave --rm out");
@@ -145,53 +139,21 @@ std::optional<Existing> existing_at(const Destination& destination, const Folder
 void refuse_existing(FileContext& run, const FileJob& job, const Input& input,
                      const Destination& destination, const struct stat& status) {
   if (are_same(status, input.status)) {
-    throw InvalidArgument(fmt::format(
-        "{}: it is the input file itself; write to another file with -o", destination.path));
+    throw refusal("{}: it is the input file itself; write to another file with -o",
+                  destination.path);
   }
   // Where inode numbers are made up, they do not tell.
   if (S_ISREG(status.st_mode) && job.found == nullptr && job.input.root &&
       NameProbe(run.probing).are_one(job.input.shown, destination.path)) {
-    throw InvalidArgument(
-        fmt::format("{}: its file system takes it for the same name as the input {}; write to "
-                    "another file with -o",
-                    destination.path, job.input.shown));
+    throw refusal(
+        "{}: its file system takes it for the same name as the input {}; write to another file "
+        "with -o",
+        destination.path, job.input.shown);
   }
   if (S_ISDIR(status.st_mode)) refuse_folder(destination.path);
   run.files.check_named_target(status, destination.path, job.input.shown);
   if (run.plan.output.replaces_older) run.files.check_not_output(status, destination.path);
 }
-
-}  // namespace
-
-void refuse_folder(const std::string& shown) {
-  throw InvalidArgument(
-      fmt::format("{}: it is a folder; name the output file in it with -o", shown));
-}
-
-void remember_umask() { static_cast<void>(umask_of_process()); }
-
-mode_t default_mode(mode_t mode) { return mode & ~umask_of_process(); }
-
-std::string why_nameless(std::string_view advice) {
-  return fmt::format("its name does not end in .paes, so its output has no name: {}", advice);
-}
-
-std::string default_name(Direction direction, const std::string& input, std::string_view advice) {
-  if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);
-  if (has_suffix(std::string_view(input).substr(input.rfind('/') + 1))) {
-    return input.substr(0, input.size() - suffix.size());
-  }
-  throw InvalidArgument(why_nameless(advice));
-}
-
-Place beside(Direction direction, const Place& input, std::string_view advice) {
-  Place output = input;
-  output.path = default_name(direction, input.path, advice);
-  output.shown = default_name(direction, input.shown, advice);
-  return output;
-}
-
-namespace {
 
 Destination of_rekey(FileContext& run, const FileJob& job, std::optional<std::string>& shown) {
   Destination destination;
@@ -236,13 +198,11 @@ std::optional<Destination> by_descriptor(const FileContext& run, const FileJob& 
 }
 
 // The folder of an output; null where a run that makes nothing would have to make it.
-std::shared_ptr<const Folder> folder_for(const Plan& plan, const Place& place) {
-  try {
-    return place.open_folder();
-  } catch (const IoError& error) {
-    if (plan.dry_run && error.code() == ENOENT) return nullptr;
-    throw;
-  }
+std::shared_ptr<const Folder> folder_for(const Plan& plan, const Place& place) try {
+  return place.open_folder();
+} catch (const IoError& error) {
+  if (plan.dry_run && error.code() == ENOENT) return nullptr;
+  throw;
 }
 
 // Throws InvalidArgument for what the flags do not let the run replace, or write into.
@@ -254,9 +214,8 @@ void check_permission(const FileContext& run, const FileJob& job, const Destinat
   if (chosen.replaces_all || (chosen.replaces_older && S_ISREG(link.st_mode))) return;
   const bool is_named = chosen.path && !job.output;
   if (!found || !is_named || !is_stream(status.st_mode) || chosen.replaces_older) {
-    throw InvalidArgument(
-        fmt::format("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
-                    destination.path));
+    throw refusal("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
+                  destination.path);
   }
   if (S_ISCHR(status.st_mode)) {
     refuse_terminal(folder, destination.place.name(), destination.path);
@@ -278,8 +237,8 @@ void choose_for_existing(FileContext& run, const FileJob& job, const Input& inpu
   check_permission(run, job, destination, *folder, existing);
   if (found && !S_ISREG(status.st_mode)) {
     if (!destination.place.follow) {
-      throw InvalidArgument(fmt::format(
-          "{}: it exists and is not a regular file; write elsewhere with -o", destination.path));
+      throw refusal("{}: it exists and is not a regular file; write elsewhere with -o",
+                    destination.path);
     }
     destination.written_in_place = true;
     destination.in_place = FileId(status);
@@ -294,6 +253,33 @@ void choose_for_existing(FileContext& run, const FileJob& job, const Input& inpu
 }
 
 }  // namespace
+
+void refuse_folder(const std::string& shown) {
+  throw refusal("{}: it is a folder; name the output file in it with -o", shown);
+}
+
+void remember_umask() { static_cast<void>(umask_of_process()); }
+
+mode_t default_mode(mode_t mode) { return mode & ~umask_of_process(); }
+
+std::string why_nameless(std::string_view advice) {
+  return fmt::format("its name does not end in .paes, so its output has no name: {}", advice);
+}
+
+std::string default_name(Direction direction, const std::string& input, std::string_view advice) {
+  if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);
+  if (has_suffix(std::string_view(input).substr(input.rfind('/') + 1))) {
+    return input.substr(0, input.size() - suffix.size());
+  }
+  throw InvalidArgument(why_nameless(advice));
+}
+
+Place beside(Direction direction, const Place& input, std::string_view advice) {
+  Place output = input;
+  output.path = default_name(direction, input.path, advice);
+  output.shown = default_name(direction, input.shown, advice);
+  return output;
+}
 
 Destination choose_destination(FileContext& run, const FileJob& job, const Input& input,
                                std::optional<std::string>& shown) {

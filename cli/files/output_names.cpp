@@ -1,7 +1,6 @@
 #include "cli/files/output_names.hpp"
 
 #include <filesystem>
-#include <utility>
 
 namespace paraes::cli {
 

@@ -1,7 +1,6 @@
 #include "cli/files/output_tree.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <set>
 
 #include "cli/files/output.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/files.hpp"
 
@@ -42,11 +42,11 @@ OutputTree::OutputTree(TreeRoots& roots, const std::string& path) : shown_(path)
   while (stat(existing.c_str(), &status) != 0) {
     if (errno != ENOENT) fail_make(path, errno);
     if (lstat(existing.c_str(), &status) == 0) {
-      throw InvalidArgument(fmt::format("{}: it is a symbolic link that leads nowhere", existing));
+      throw refusal("{}: it is a symbolic link that leads nowhere", existing);
     }
     const std::string name = file_name_of(existing);
     if (name == "..") {
-      throw InvalidArgument(fmt::format("{}: the folder before .. does not exist", path));
+      throw refusal("{}: the folder before .. does not exist", path);
     }
     if (name != "." && !name.empty()) below_ = join(name, below_);
     existing = folder_of(existing);
@@ -54,8 +54,8 @@ OutputTree::OutputTree(TreeRoots& roots, const std::string& path) : shown_(path)
   }
   if (!S_ISDIR(status.st_mode)) {
     if (!below_.empty()) fail_make(path, ENOTDIR);
-    throw InvalidArgument(fmt::format(
-        "{}: it is not a folder; with several inputs, -r, or a / at its end, -o names one", path));
+    throw refusal(
+        "{}: it is not a folder; with several inputs, -r, or a / at its end, -o names one", path);
   }
   root_ = roots.open(existing);
   if (shown_.back() != '/') shown_ += '/';
@@ -65,12 +65,10 @@ Place OutputTree::place(const std::string& path) const {
   return {.root = root_, .path = join(below_, path), .shown = shown_ + path};
 }
 
-std::shared_ptr<const Folder> OutputTree::existing(const std::string& path) const {
-  try {
-    return root_->open(join(below_, path));
-  } catch (const IoError&) {
-    return nullptr;  // making the folder will report the error
-  }
+std::shared_ptr<const Folder> OutputTree::existing(const std::string& path) const try {
+  return root_->open(join(below_, path));
+} catch (const IoError&) {
+  return nullptr;  // making the folder will report the error
 }
 
 void OutputTree::add_folder(const std::string& path, const struct stat& mirrored,

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
@@ -46,16 +47,13 @@ Folder TreeRoot::reopen() const {
 }
 
 // Calls open(folder) with this folder.
-template <class Open>
-auto TreeRoot::open_below(const std::string& path, const Open& open) const {
-  try {
-    return folder_ ? open(*folder_) : open(reopen());
-  } catch (const IoError& error) {
-    if (error.code() != ELOOP) throw;
-    throw IoError(fmt::format("{}/{}: the path now contains a symbolic link, which is not followed",
-                              name_, path),
-                  error.code());
-  }
+auto TreeRoot::open_below(const std::string& path, const auto& open) const try {
+  return folder_ ? open(*folder_) : open(reopen());
+} catch (const IoError& error) {
+  if (error.code() != ELOOP) throw;
+  throw IoError(fmt::format("{}/{}: the path now contains a symbolic link, which is not followed",
+                            name_, path),
+                error.code());
 }
 
 std::shared_ptr<const Folder> TreeRoot::open(const std::string& path) const {
@@ -88,12 +86,10 @@ std::string parent_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
-std::shared_ptr<const Folder> Place::open_folder() const {
-  try {
-    return root->open(folder());
-  } catch (const IoError& error) {
-    throw IoError(fmt::format("{}: {}", shown, error.what()), error.code());
-  }
+std::shared_ptr<const Folder> Place::open_folder() const try {
+  return root->open(folder());
+} catch (const IoError& error) {
+  throw IoError(fmt::format("{}: {}", shown, error.what()), error.code());
 }
 
 Input open_input(const Place& place, InputOptions options, Waits waits) {
@@ -124,8 +120,7 @@ Place place_of_argument(TreeRoots& roots, const std::string& path, const char* a
   if (path.back() == '/') {
     struct stat status = {};
     if (stat(path.c_str(), &status) != 0) fail(errno);
-    throw InvalidArgument(
-        fmt::format("{}: it is a folder; use -r to process the files in it", path));
+    throw refusal("{}: it is a folder; use -r to process the files in it", path);
   }
   try {
     return {.root = roots.open(folder_of(path)),

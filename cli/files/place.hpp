@@ -54,8 +54,7 @@ class TreeRoot {
   [[nodiscard]] Descriptor open_file(const std::string& path, int flags) const;
 
  private:
-  template <class Open>
-  auto open_below(const std::string& path, const Open& open) const;
+  auto open_below(const std::string& path, const auto& open) const;
   [[nodiscard]] Folder reopen() const;
 
   std::string name_;

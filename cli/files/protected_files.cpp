@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <optional>
 #include <string_view>
 
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/keys.hpp"
 
@@ -25,10 +25,10 @@ std::string how_to_exclude(const std::string& path) {
 
 [[noreturn]] void refuse_target(const std::string& shown, const std::string& flag,
                                 const std::string& input, const std::string& found_as) {
-  throw InvalidArgument(fmt::format(
+  throw refusal(
       "{}: its output would be {}, but it holds the secret of {} and is never overwritten; leave "
       "the input out{}, or write elsewhere with -o",
-      input, shown, flag, how_to_exclude(found_as)));
+      input, shown, flag, how_to_exclude(found_as));
 }
 
 }  // namespace
@@ -44,10 +44,10 @@ void ProtectedFiles::check_input(const struct stat& status, const std::string& s
                                  const std::string& found_as) const {
   const ProtectedFile* secret = find_named(status);
   if (secret == nullptr || (secret->is_public && !removes_)) return;
-  throw InvalidArgument(fmt::format(
+  throw refusal(
       "{}: it is the file of {}, and {}; leave it out{} or move it elsewhere", shown, secret->flag,
       secret->is_public ? "--rm would remove it" : "a secret of a run cannot be one of its inputs",
-      how_to_exclude(found_as)));
+      how_to_exclude(found_as));
 }
 
 void ProtectedFiles::check_named_target(const struct stat& status, const std::string& shown,
@@ -55,10 +55,10 @@ void ProtectedFiles::check_named_target(const struct stat& status, const std::st
                                         const std::string& found_as) const {
   const ProtectedFile* secret = find_named(status);
   if (secret == nullptr) return;
-  throw InvalidArgument(fmt::format(
+  throw refusal(
       "{}: its output would be {}, which is the file of {} and is never overwritten; leave the "
       "input out{}, or write elsewhere with -o",
-      input, shown, secret->flag, how_to_exclude(found_as)));
+      input, shown, secret->flag, how_to_exclude(found_as));
 }
 
 std::optional<std::string> ProtectedFiles::secret_in(const Folder& folder, const std::string& name,
@@ -76,29 +76,27 @@ std::optional<std::string> ProtectedFiles::secret_in(const Folder& folder, const
   const auto size = static_cast<std::uint64_t>(status.st_size);
   // It could be a key that only root can read, through sudo.
   if (is_hidden && known_.may_be_in(size, KnownSecrets::Part::all) && size <= max_key_file_bytes) {
-    throw InvalidArgument(fmt::format(
-        "{}: it cannot be read, and has a size that a secret of this run could have: it "
-        "is neither replaced nor removed; write elsewhere, or move it",
-        name));
+    throw refusal(
+        "{}: it cannot be read, and has a size that a secret of this run could have: it is neither "
+        "replaced nor removed; write elsewhere, or move it",
+        name);
   }
   return std::nullopt;
 }
 
-std::optional<std::string> ProtectedFiles::secret_at(const Place& place) const {
-  try {
-    return secret_in(*place.open_folder(), place.name(), place.follow);
-  } catch (const IoError&) {
-    return std::nullopt;  // the folder is no longer there
-  }
+std::optional<std::string> ProtectedFiles::secret_at(const Place& place) const try {
+  return secret_in(*place.open_folder(), place.name(), place.follow);
+} catch (const IoError&) {
+  return std::nullopt;  // the folder is no longer there
 }
 
 void ProtectedFiles::check_input_contents(const Place& place, const std::string& found_as) const {
   const auto flag = secret_at(place);
   if (!flag) return;
-  throw InvalidArgument(
-      fmt::format("{}: it holds the secret of {}, and --rm would remove it; leave it out{} or move "
-                  "it elsewhere",
-                  place.shown, *flag, how_to_exclude(found_as)));
+  throw refusal(
+      "{}: it holds the secret of {}, and --rm would remove it; leave it out{} or move it "
+      "elsewhere",
+      place.shown, *flag, how_to_exclude(found_as));
 }
 
 void ProtectedFiles::check_target_contents(const Place& place, const std::string& input,
@@ -122,14 +120,11 @@ void ProtectedFiles::check_output_contents(int descriptor, const std::string& sh
 
 void ProtectedFiles::check_target(const struct stat& status, const std::string& shown) const {
   if (const ProtectedFile* secret = find_named(status); secret != nullptr) {
-    throw InvalidArgument(
-        fmt::format("{}: it is the file of {}, which is never overwritten; write "
-                    "elsewhere with -o",
-                    shown, secret->flag));
+    throw refusal("{}: it is the file of {}, which is never overwritten; write elsewhere with -o",
+                  shown, secret->flag);
   }
   if (is_input(FileId(status))) {
-    throw InvalidArgument(
-        fmt::format("{}: it is an input of this run; write elsewhere with -o", shown));
+    throw refusal("{}: it is an input of this run; write elsewhere with -o", shown);
   }
   check_not_output_now(status, shown);
 }
@@ -143,11 +138,10 @@ void ProtectedFiles::check_not_output(const struct stat& status, const std::stri
 void ProtectedFiles::check_not_output_now(const struct stat& status,
                                           const std::string& shown) const {
   if (outputs_.contains(FileId(status))) {
-    throw InvalidArgument(
-        fmt::format("{}: it is the output of another input of this run, by this or another name; "
-                    "write elsewhere "
-                    "with -o",
-                    shown));
+    throw refusal(
+        "{}: it is the output of another input of this run, by this or another name; write "
+        "elsewhere with -o",
+        shown);
   }
 }
 
@@ -173,10 +167,9 @@ std::optional<WrittenFile> ProtectedFiles::commit(FileSink& sink, const Place& p
   }
   if (target && known_.may_be_in(static_cast<std::uint64_t>(target->st_size))) {
     if (const auto flag = secret_in(*place.open_folder(), place.name(), false)) {
-      throw InvalidArgument(
-          fmt::format("{}: it holds the secret of {}, which is never overwritten; write elsewhere "
-                      "with -o",
-                      shown, *flag));
+      throw refusal(
+          "{}: it holds the secret of {}, which is never overwritten; write elsewhere with -o",
+          shown, *flag);
     }
   }
   outputs_.reserve(sink.id());  // what follows the commit must not fail

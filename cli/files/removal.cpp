@@ -45,10 +45,6 @@ bool holds_identity(const Folder& folder, const std::string& name) {
       {reinterpret_cast<const char*>(contents.data()), static_cast<std::size_t>(n)});
 }
 
-}  // namespace
-
-namespace {
-
 // The status of what is at a place; nullopt if nothing is there.
 std::optional<struct stat> status_at(const Place& place, bool follow) {
   try {

@@ -1,8 +1,6 @@
 #include "cli/files/update.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "cli/files/probe_file.hpp"
 #include "cli/terminal/messages.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/files.hpp"
@@ -36,27 +33,23 @@ bool is_rounded_down(std::int64_t in, std::int64_t out, const struct stat& outpu
 }
 
 // The bytes of the wrap in the header of a paraes message; 0 if it has no such header.
-std::size_t wrap_bytes_of(const Place& message) {
-  try {
-    const auto folder = message.open_folder();
-    const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
-    const Descriptor file(openat(folder->descriptor(), message.name().c_str(),
-                                 flags | (message.follow ? 0 : O_NOFOLLOW)));
-    std::array<std::uint8_t, Preface::bytes> start{};
-    const auto whole = static_cast<ssize_t>(start.size());
-    if (file.get() < 0 || pread(file.get(), start.data(), start.size(), 0) != whole) return 0;
-    return Preface::parse(start).wrap_bytes;
-  } catch (const Error&) {
-    return 0;
-  }
+std::size_t wrap_bytes_of(const Place& message) try {
+  const auto folder = message.open_folder();
+  const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+  const Descriptor file(openat(folder->descriptor(), message.name().c_str(),
+                               flags | (message.follow ? 0 : O_NOFOLLOW)));
+  std::array<std::uint8_t, Preface::bytes> start{};
+  const auto whole = static_cast<ssize_t>(start.size());
+  if (file.get() < 0 || pread(file.get(), start.data(), start.size(), 0) != whole) return 0;
+  return Preface::parse(start).wrap_bytes;
+} catch (const Error&) {
+  return 0;
 }
 
-bool has_plaintext_of(const SegmentLayout& layout, std::uint64_t sealed, std::uint64_t plain) {
-  try {
-    return layout.extent_of(sealed).plain_bytes == plain;
-  } catch (const Error&) {
-    return false;  // no message has this size
-  }
+bool has_plaintext_of(const SegmentLayout& layout, std::uint64_t sealed, std::uint64_t plain) try {
+  return layout.extent_of(sealed).plain_bytes == plain;
+} catch (const Error&) {
+  return false;  // no message has this size
 }
 
 }  // namespace
@@ -122,10 +115,9 @@ bool UpdateRule::keeps_times(const std::shared_ptr<const Folder>& folder, dev_t 
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): no output gets there either
   }
   if (!known->second && !plan_.reporting.quiet) {
-    say(
-        fmt::format("note: the file system of {} drops the times of files, so --update goes by "
-                    "their size and by inputs that are newer",
-                    folder->name()));
+    say("note: the file system of {} drops the times of files, so --update goes by their size and "
+        "by inputs that are newer",
+        folder->name());
   }
   return known->second;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/streams/descriptors.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/recipients.hpp"
@@ -36,7 +37,7 @@ bool leads_to_standard_input(const std::string& path) {
 // Whether an input is standard input, also by another name. `links`: look for one behind symbolic
 // links, which asks the system about every input.
 bool reads_data(const std::vector<std::string>& inputs, bool links) {
-  return std::any_of(inputs.begin(), inputs.end(), [&](const std::string& input) {
+  return std::ranges::any_of(inputs, [&](const std::string& input) {
     if (input == "-") return inputs.size() == 1;
     const auto number = links ? system::descriptor_named(input) : system::descriptor_in(input);
     return number && (*number == STDIN_FILENO || is_standard_input(*number));
@@ -60,15 +61,14 @@ std::string secret_reader(const SecretSources& sources, bool any_name) {
 }
 
 [[noreturn]] void refuse_two_readers(const std::string& one, const std::string& other) {
-  throw InvalidArgument(
-      fmt::format("{} and {} both need standard input; use a file for one of them", one, other));
+  throw refusal("{} and {} both need standard input; use a file for one of them", one, other);
 }
 
 [[noreturn]] void refuse_under_launcher(const std::string& name) {
-  throw InvalidArgument(
-      fmt::format("{}: paraes-mpi reads and writes no other descriptors than standard input and "
-                  "output: name a file",
-                  name));
+  throw refusal(
+      "{}: paraes-mpi reads and writes no other descriptors than standard input and output: name a "
+      "file",
+      name);
 }
 
 bool is_pipe() {
@@ -82,14 +82,13 @@ void check_file_names(const SecretSources& sources, const char* name,
   for (const std::string& file : files) {
     if (file.empty()) throw InvalidArgument(sources.flag(name) + " has an empty name");
     if (holds_private_key(file)) {
-      throw InvalidArgument(
-          fmt::format("{} takes the name of a file, but a private key was given: anybody may have "
-                      "seen it, so make a new one",
-                      sources.flag(name)));
+      throw refusal(
+          "{} takes the name of a file, but a private key was given: anybody may have seen it, so "
+          "make a new one",
+          sources.flag(name));
     }
     if (file != "-" && !(is_data && leads_to_standard_input(file))) continue;
-    throw InvalidArgument(
-        fmt::format("{} cannot be standard input ({}): name a file", sources.flag(name), file));
+    throw refusal("{} cannot be standard input ({}): name a file", sources.flag(name), file);
   }
 }
 
@@ -177,8 +176,7 @@ StandardInput plan_standard_input(const CryptOptions& options,
                                   const std::vector<std::string>& readers) {
   const bool rekeys = options.verb == Verb::rekey;
   const bool has_list = options.files_from.has_value();
-  if ((inputs.empty() && !has_list) ||
-      (rekeys && std::find(inputs.begin(), inputs.end(), "-") != inputs.end())) {
+  if ((inputs.empty() && !has_list) || (rekeys && std::ranges::find(inputs, "-") != inputs.end())) {
     throw InvalidArgument(why_none(options));
   }
   StandardInput plan;
@@ -194,15 +192,14 @@ StandardInput plan_standard_input(const CryptOptions& options,
   }
   if (plan.is_data) {
     if (!readers.empty()) {
-      throw InvalidArgument(fmt::format(
-          "{} needs standard input, but the data comes from there; use a file", readers[0]));
+      throw refusal("{} needs standard input, but the data comes from there; use a file",
+                    readers[0]);
     }
     // If both read one pipe, data and secret would each get a part.
     for (const SecretSources* sources : {&options.keys, &options.new_keys}) {
       const std::string reader = secret_reader(*sources, is_pipe());
       if (reader.empty()) continue;
-      throw InvalidArgument(fmt::format(
-          "{} needs standard input, but the data comes from there; use a file", reader));
+      throw refusal("{} needs standard input, but the data comes from there; use a file", reader);
     }
   }
   const bool programs = options.keys.starts_programs() || options.new_keys.starts_programs();
@@ -210,7 +207,7 @@ StandardInput plan_standard_input(const CryptOptions& options,
   plan.is_taken = reads_data(inputs, programs) || !readers.empty() ||
                   !secret_reader(options.keys, true).empty() ||
                   !secret_reader(options.new_keys, true).empty() ||
-                  std::any_of(identities.begin(), identities.end(), leads_to_standard_input);
+                  std::ranges::any_of(identities, leads_to_standard_input);
   return plan;
 }
 
@@ -242,16 +239,14 @@ void check_output(const CryptOptions& options, const Output& output, bool severa
     throw InvalidArgument("-c and -o name two outputs; give one");
   }
   if (several && output.descriptor) {
-    throw InvalidArgument(
-        fmt::format("{}: it is a file descriptor, which takes one output: name a folder with -o",
-                    *output.path));
+    throw refusal("{}: it is a file descriptor, which takes one output: name a folder with -o",
+                  *output.path);
   }
   if (several || !output.folder) return;
   const bool part = options.offset || options.length;
   if (!part && !data_on_stdin) return;
-  throw InvalidArgument(
-      fmt::format("{}: it is a folder, in which {} has no default name; name the output file",
-                  *output.path, part ? "a part of a message" : "standard input"));
+  throw refusal("{}: it is a folder, in which {} has no default name; name the output file",
+                *output.path, part ? "a part of a message" : "standard input");
 }
 
 std::string check_named_descriptors(const CryptOptions& options,

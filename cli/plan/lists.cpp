@@ -8,12 +8,11 @@
 
 #include "cli/streams/input.hpp"
 #include "cli/words/errors.hpp"
-#include "paraes/error.hpp"
 
 namespace paraes::cli {
 
 std::vector<std::string> read_list(const std::string& path, std::string_view flag, EntryEnd end) {
-  if (path.empty()) throw InvalidArgument(fmt::format("{} has an empty name", flag));
+  if (path.empty()) throw refusal("{} has an empty name", flag);
   const std::string shown = fmt::format("{} {}", flag, input_name(path));
   std::string text;
   {
@@ -30,24 +29,22 @@ std::vector<std::string> read_list(const std::string& path, std::string_view fla
   const bool by_lines = end == EntryEnd::newline;
   // No name of a file has a NUL byte.
   if (by_lines && text.find('\0') != std::string::npos) {
-    throw InvalidArgument(
-        fmt::format("{} {}: the list has NUL bytes, and a line is expected for each entry{}", flag,
-                    path, flag == "--files-from" ? ": add -0" : ""));
+    throw refusal("{} {}: the list has NUL bytes, and a line is expected for each entry{}", flag,
+                  path, flag == "--files-from" ? ": add -0" : "");
   }
   if (!by_lines && text.find('\n') != std::string::npos && text.find('\0') == std::string::npos) {
-    throw InvalidArgument(
-        fmt::format("{} {}: the list has lines, and no NUL bytes: leave -0 out", flag, path));
+    throw refusal("{} {}: the list has lines, and no NUL bytes: leave -0 out", flag, path);
   }
   if (by_lines && text.starts_with("\xef\xbb\xbf")) {
-    throw InvalidArgument(fmt::format(
+    throw refusal(
         "{} {}: the list begins with a byte order mark, as some editors write it: remove that",
-        flag, path));
+        flag, path);
   }
   if (by_lines && text.find("\r\n") != std::string::npos) {
-    throw InvalidArgument(fmt::format(
+    throw refusal(
         "{} {}: the list has lines that end with CR LF: remove the CRs, as with `tr -d '\\r'`{}",
         flag, path,
-        flag == "--files-from" ? ", or end names that have one with NUL bytes (-0)" : ""));
+        flag == "--files-from" ? ", or end names that have one with NUL bytes (-0)" : "");
   }
   std::vector<std::string> entries;
   for (std::size_t begin = 0; begin < text.size();) {

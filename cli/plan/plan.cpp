@@ -1,6 +1,5 @@
 #include "cli/plan/plan.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +8,7 @@
 #include "cli/arguments/flags.hpp"
 #include "cli/plan/lists.hpp"
 #include "cli/plan/secrets.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/attributes.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
@@ -47,13 +47,12 @@ void plan_message(const CryptOptions& options, Plan& plan) {
   plan.mode = options.mode.value_or(plan.format == Format::openssl ? BlockMode::cbc : plan.mode);
   if (options.iv) plan.iv = *options.iv;
   if (options.iv && options.iv->size() != block_bytes) {
-    throw InvalidArgument(fmt::format(
-        "--iv-hex has {} hex digits; it must have exactly 32 (16 bytes)", 2 * options.iv->size()));
+    throw refusal("--iv-hex has {} hex digits; it must have exactly 32 (16 bytes)",
+                  2 * options.iv->size());
   }
   const std::size_t most = plan.format == Format::c2sp ? max_c2sp_context_bytes : max_context_bytes;
   if (plan.context.size() > most) {
-    throw InvalidArgument(fmt::format("--context-hex has {} bytes; at most {} are allowed",
-                                      plan.context.size(), most));
+    throw refusal("--context-hex has {} bytes; at most {} are allowed", plan.context.size(), most);
   }
 }
 
@@ -75,9 +74,9 @@ void plan_computing(const CryptOptions& options, Plan& plan) {
   const std::string device = options.device.value_or("auto");
   const std::string kernel = options.kernel.value_or("");
   if (device.starts_with("cpu+") && !is_authenticated(plan.format)) {
-    throw InvalidArgument(fmt::format(
+    throw refusal(
         "--device {} shares out segments, which --format {} does not have: name only one of them",
-        device, format_name(plan.format)));
+        device, format_name(plan.format));
   }
   // Check the name before a passphrase is asked for.
   require_device(device);
@@ -113,14 +112,14 @@ std::vector<std::string> plan_inputs(const CryptOptions& options, const Surround
     const auto names = read(*options.files_from, "--files-from",
                             options.null_list ? EntryEnd::nul : EntryEnd::newline);
     if (names.empty() && plan.inputs.empty() && surroundings.reads_lists) {
-      throw InvalidArgument(fmt::format("--files-from {}: it names no files", *options.files_from));
+      throw refusal("--files-from {}: it names no files", *options.files_from);
     }
     for (const std::string& name : names) {
       if (name.size() <= most_path_bytes) continue;
-      throw InvalidArgument(fmt::format(
+      throw refusal(
           "--files-from {}: it has an entry of {} bytes, more than a path can have: one name {} is "
           "expected",
-          *options.files_from, name.size(), options.null_list ? "before each NUL" : "a line"));
+          *options.files_from, name.size(), options.null_list ? "before each NUL" : "a line");
     }
     plan.inputs.insert(plan.inputs.end(), names.begin(), names.end());
   }
@@ -135,7 +134,7 @@ std::vector<std::string> plan_inputs(const CryptOptions& options, const Surround
 
 void check_exclusions(const Exclusions& exclusions, const std::string& input) {
   if (!exclusions.match(file_name_of(input), input, false)) return;
-  throw InvalidArgument(fmt::format("--exclude matches {}, the only input", input));
+  throw refusal("--exclude matches {}, the only input", input);
 }
 
 }  // namespace

@@ -17,12 +17,12 @@
 
 #include "bench/bench.hpp"
 #include "cli/terminal/messages.hpp"
+#include "cli/words/errors.hpp"
 #include "cli/words/json_input.hpp"
 #include "cli/words/numbers.hpp"
 #include "cli/words/sizes.hpp"
 #include "cli/words/spelling.hpp"
 #include "paraes/devices.hpp"
-#include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 #include "paraes/version.hpp"
 
@@ -55,8 +55,8 @@ using Points = std::vector<const bench::Rate*>;  // of one kernel, sizes ascendi
 
 // The rate at a size: interpolates linearly in the logarithm of the size.
 Measured rate_at(const Points& points, std::uint64_t bytes) {
-  const auto above = std::find_if(points.begin(), points.end(),
-                                  [&](const bench::Rate* point) { return point->bytes >= bytes; });
+  const auto above =
+      std::ranges::find_if(points, [&](const bench::Rate* point) { return point->bytes >= bytes; });
   if (above == points.begin()) return points.front()->bytes_per_second;
   if (above == points.end()) return points.back()->bytes_per_second;
   const auto& [below_name, below_bytes, below] = **(above - 1);
@@ -73,8 +73,7 @@ Points points_of(const Profile& profile, const bench::TunedKernel& name) {
   for (const bench::Rate& rate : profile.rates) {
     if (rate.name == name) points.push_back(&rate);
   }
-  std::sort(points.begin(), points.end(),
-            [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
+  std::ranges::sort(points, [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
   return points;
 }
 
@@ -84,7 +83,7 @@ std::vector<std::string> tunings_of(const Profile& profile, const std::string& d
   std::vector<std::string> tunings = {""};
   for (const auto& [name, bytes, rate] : profile.rates) {
     if (name.device == device && name.kernel == kernel &&
-        std::find(tunings.begin(), tunings.end(), name.gpu_tuning) == tunings.end()) {
+        std::ranges::find(tunings, name.gpu_tuning) == tunings.end()) {
       tunings.push_back(name.gpu_tuning);
     }
   }
@@ -111,7 +110,7 @@ std::string why_changed(const Profile::Device& known) {
 }
 
 [[noreturn]] void refuse(const char* name, std::string_view what) {
-  throw InvalidArgument(fmt::format("'{}' is missing or is not {}", name, what));
+  throw refusal("'{}' is missing or is not {}", name, what);
 }
 
 const Json& member(const Json& object, const char* name, std::string_view what) {
@@ -159,7 +158,7 @@ Measured measured_in(const Json& object, const std::string& name) {
                              number_in(object, (name + "_low").c_str()),
                              number_in(object, (name + "_high").c_str())};
   if (!(measured.low <= measured.median && measured.median <= measured.high)) {
-    throw InvalidArgument(fmt::format("'{}' is not from its low to its high", name));
+    throw refusal("'{}' is not from its low to its high", name);
   }
   return measured;
 }
@@ -176,10 +175,9 @@ void put_measured(nlohmann::ordered_json& object, const std::string& name,
 template <class T, class Beats>
 std::size_t first_unbeaten(const std::vector<T>& list, const Beats& beats) {
   const auto unbeaten = [&](const T& one) {
-    return std::none_of(list.begin(), list.end(),
-                        [&](const T& other) { return beats(other, one); });
+    return std::ranges::none_of(list, [&](const T& other) { return beats(other, one); });
   };
-  return static_cast<std::size_t>(std::find_if(list.begin(), list.end(), unbeaten) - list.begin());
+  return static_cast<std::size_t>(std::ranges::find_if(list, unbeaten) - list.begin());
 }
 
 std::string why_chosen(const Choice& choice, std::uint64_t bytes) {
@@ -398,9 +396,7 @@ void use_profile(std::uint64_t bytes, Plan& plan) {
     why_ignored = why_stale(*profile);
     if (why_ignored.empty()) choice = choose(*profile, bytes, plan.execution.allow_leaky);
     if (choice && choice->device != "cpu") {
-      const auto known =
-          std::find_if(profile->devices.begin(), profile->devices.end(),
-                       [&](const Profile::Device& device) { return device.id == choice->device; });
+      const auto known = std::ranges::find(profile->devices, choice->device, &Profile::Device::id);
       why_ignored = why_changed(*known);
     }
   } catch (const IoError& error) {
@@ -410,8 +406,7 @@ void use_profile(std::uint64_t bytes, Plan& plan) {
   }
   if (!why_ignored.empty()) {
     if (!plan.reporting.quiet) {
-      say(fmt::format("{}: this profile is ignored: {}; `paraes tune` measures again", path,
-                      why_ignored));
+      say("{}: this profile is ignored: {}; `paraes tune` measures again", path, why_ignored);
     }
     return;
   }

@@ -7,9 +7,8 @@
 
 #include <string_view>
 
-#include "cli/plan/plan.hpp"
 #include "cli/terminal/messages.hpp"
-#include "cli/words/choices.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/process.hpp"
 
@@ -19,7 +18,7 @@ namespace {
 // Throws InvalidArgument if there are two sources of secrets.
 void refuse_two(const std::vector<std::string>& sources) {
   if (sources.size() < 2) return;
-  throw InvalidArgument(fmt::format("give one of the two: {} or {}", sources[0], sources[1]));
+  throw refusal("give one of the two: {} or {}", sources[0], sources[1]);
 }
 
 // Which kinds of secrets a format takes.
@@ -34,8 +33,7 @@ void check_kinds(const SecretSources& sources, std::string_view format, SecretKi
   const auto passphrases = sources.given(SecretKind::passphrase);
   const auto recipients = sources.given(SecretKind::recipients);
   if (!takes.recipients && !recipients.empty()) {
-    throw InvalidArgument(
-        fmt::format("{} goes with --format paraes, not with {}", recipients[0], format));
+    throw refusal("{} goes with --format paraes, not with {}", recipients[0], format);
   }
   if (takes.key && takes.passphrase) {
     refuse_two(sources.given());
@@ -47,14 +45,13 @@ void check_kinds(const SecretSources& sources, std::string_view format, SecretKi
     const char* const instead =
         takes.key ? "use --key-file"
                   : "use --passphrase-file, or give none to be asked for it on a terminal";
-    throw InvalidArgument(fmt::format("{} does not go with --format {}, which takes a {}: {}",
-                                      wrong[0], format, takes.key ? "key" : "passphrase",
-                                      right.empty() ? instead : "leave it out"));
+    throw refusal("{} does not go with --format {}, which takes a {}: {}", wrong[0], format,
+                  takes.key ? "key" : "passphrase", right.empty() ? instead : "leave it out");
   }
   if (takes.key && keys.empty()) {
-    throw InvalidArgument(fmt::format(
+    throw refusal(
         "--format {} needs a key: use --key-file FILE (`paraes keygen -o FILE` makes a new one)",
-        format));
+        format);
   }
   refuse_two(right);
 }
@@ -63,9 +60,8 @@ void check_passphrase_fd(const Plan& plan, const SecretSources& keys) {
   if (!keys.passphrase_fd) return;
   const int number = *keys.passphrase_fd;
   const auto refuse_it = [&](const char* why) {
-    throw InvalidArgument(
-        fmt::format("{0} {1}: {2}; open one to read the passphrase, as in `{0} 3 3< FILE`",
-                    keys.flag("passphrase-fd"), number, why));
+    throw refusal("{0} {1}: {2}; open one to read the passphrase, as in `{0} 3 3< FILE`",
+                  keys.flag("passphrase-fd"), number, why);
   };
   if (number == STDOUT_FILENO) refuse_it("this descriptor is standard output");
   if (number == STDERR_FILENO) refuse_it("this descriptor is standard error");
@@ -125,8 +121,7 @@ void check_secrets(const CryptOptions& options, Format format) {
   const bool any = options.verb == Verb::info;
   const std::vector<std::string> given = options.keys.given();
   if (any && !given.empty() && format != Format::paraes) {
-    throw InvalidArgument(
-        fmt::format("{} goes with --format paraes: info opens no other one", given[0]));
+    throw refusal("{} goes with --format paraes: info opens no other one", given[0]);
   }
   check_kinds(options.keys, format_name(format),
               {.key = any || format != Format::openssl,
@@ -159,10 +154,9 @@ void warn_of_open_files(const std::vector<ProtectedFile>& files) {
   for (const ProtectedFile& file : files) {
     const bool readable = !file.is_public && (file.mode & S_IROTH) != 0;
     if (!readable && (file.mode & S_IWOTH) == 0) continue;
-    say(fmt::format(
-        "warning: the mode {:04o} of the file of {} lets all users {} it; `chmod {}` "
-        "keeps them out",
-        file.mode, file.flag, readable ? "read" : "change", file.is_public ? "o-w" : "600"));
+    say("warning: the mode {:04o} of the file of {} lets all users {} it; `chmod {}` keeps them "
+        "out",
+        file.mode, file.flag, readable ? "read" : "change", file.is_public ? "o-w" : "600");
   }
 }
 

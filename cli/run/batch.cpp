@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
 #include <optional>
 #include <string>
 #include <utility>

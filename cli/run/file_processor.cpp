@@ -1,6 +1,5 @@
 #include "cli/run/file_processor.hpp"
 
-#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -87,10 +86,8 @@ void FileProcessor::process_all(FoundFiles& found) {
   for (const auto& [number, id] : found.repeated) process_again(found, number, id);
   for (const auto& [id, names] : repeated_) {
     if (names.left == 0 || plan_.reporting.quiet) continue;
-    say(
-        fmt::format("note: {}: the file had {} names (hard links), of which {} still {} to the old "
-                    "file",
-                    names.shown, names.all, names.left, names.left == 1 ? "leads" : "lead"));
+    say("note: {}: the file had {} names (hard links), of which {} still {} to the old file",
+        names.shown, names.all, names.left, names.left == 1 ? "leads" : "lead");
   }
 }
 
@@ -174,7 +171,7 @@ void FileProcessor::process_group(const FoundFiles& found,
     failure = std::current_exception();
   }
   if (ready.size() > 1 && plan_.reporting.verbose) {
-    say(fmt::format("{} files at once", ready.size()));
+    say("{} files at once", ready.size());
   }
   for_each_file(ready.size(), [&](unsigned, std::size_t i) {
     Entry& entry = *ready[i];

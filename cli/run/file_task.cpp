@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/arguments/options.hpp"
@@ -117,10 +116,9 @@ void explain_device(OpenFile& file, const Error& error) {
   const bool is_device = S_ISBLK(file.input().status.st_mode);
   if (!is_device || !is_a(error_kind(error), ErrorKind::integrity_error)) return;
   if (file.run().plan.reporting.quiet) return;
-  say(
-      fmt::format("note: a device may be larger than its message; `head -c BYTES {} | paraes {} -` "
-                  "reads the message alone",
-                  file.job().input.shown, verb_name(file.run().plan.verb)));
+  say("note: a device may be larger than its message; `head -c BYTES {} | paraes {} -` reads the "
+      "message alone",
+      file.job().input.shown, verb_name(file.run().plan.verb));
 }
 
 }  // namespace

@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "cli/arguments/options.hpp"
 #include "cli/plan/plan.hpp"
-#include "cli/run/report.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
 #include "cli/words/choices.hpp"
@@ -45,8 +43,8 @@ void warn_of_derivation(const Plan& plan) {
     say("note: --kdf evp is weak: one hash makes the key, so that passphrases can be guessed "
         "fast; it is for files of old programs");
   } else if (plan.digest == Digest::md5 || plan.digest == Digest::sha1) {
-    say(fmt::format("note: --digest {} is weak; it is for files of old programs",
-                    digest_names.at(static_cast<std::size_t>(plan.digest))));
+    say("note: --digest {} is weak; it is for files of old programs",
+        digest_names.at(static_cast<std::size_t>(plan.digest)));
   }
 }
 
@@ -54,10 +52,8 @@ void warn_of_derivation(const Plan& plan) {
 void say_what_runs(const Plan& plan, const std::string& name, const Cipher& cipher, int threads) {
   if (plan.reporting.quiet) return;
   if (plan.kernel.timing == Timing::leaky && isatty(STDERR_FILENO) != 0) {
-    say(
-        fmt::format("warning: kernel {} leaks the key through the caches to whoever shares this "
-                    "{}",
-                    plan.kernel.name, plan.on_gpu ? "GPU" : "machine; it is for measurements"));
+    say("warning: kernel {} leaks the key through the caches to whoever shares this {}",
+        plan.kernel.name, plan.on_gpu ? "GPU" : "machine; it is for measurements");
   }
   if (plan.format == Format::openssl) {
     say("note: --format openssl is not authenticated: changes to the data go unnoticed");
@@ -66,8 +62,8 @@ void say_what_runs(const Plan& plan, const std::string& name, const Cipher& ciph
   if (!plan.reporting.verbose) return;
   const std::string variant =
       plan.kernel.variant.empty() ? "" : fmt::format(" ({})", plan.kernel.variant);
-  say(fmt::format("{} on {}, kernel {}{}: {}; threads: {}", name, cipher.device(), cipher.kernel(),
-                  variant, plan.why, threads));
+  say("{} on {}, kernel {}{}: {}; threads: {}", name, cipher.device(), cipher.kernel(), variant,
+      plan.why, threads);
   if (!is_authenticated(plan.format) && plan.mode == BlockMode::cbc && plan.verb == Verb::encrypt &&
       plan.execution.threads > 1) {
     say("CBC encryption is serial (each block needs the one before it): it uses one thread");
@@ -77,13 +73,12 @@ void say_what_runs(const Plan& plan, const std::string& name, const Cipher& ciph
 // Refuses --rm unless the input and the output are regular files.
 void check_removable(const Place& place, const Input& input, const Destination& destination) {
   if (!input.is_regular()) {
-    throw InvalidArgument(fmt::format(
-        "{}: it is not a regular file, so --rm must not remove it: leave --rm out", place.shown));
+    throw refusal("{}: it is not a regular file, so --rm must not remove it: leave --rm out",
+                  place.shown);
   }
   if (destination.written_in_place) {
-    throw InvalidArgument(
-        fmt::format("{}: it is not a regular file, so --rm must not remove {}: leave --rm out",
-                    destination.path, place.shown));
+    throw refusal("{}: it is not a regular file, so --rm must not remove {}: leave --rm out",
+                  destination.path, place.shown);
   }
 }
 
@@ -183,17 +178,14 @@ Sink& OpenFile::open_output(bool named) {
   return *output_;
 }
 
-template <class Work>
-void OpenFile::advise_if_it_cannot_rename(const Work& work) const {
-  try {
-    work();
-  } catch (const CannotRename& error) {
-    const char* const advice =
-        run_.plan.verb == Verb::rekey
-            ? "rekey a copy elsewhere, and write its bytes into this file"
-            : "write into the file itself with -c > FILE, or elsewhere with -o";
-    throw IoError(fmt::format("{}: {}", error.what(), advice), error.code(), error.path());
-  }
+void OpenFile::advise_if_it_cannot_rename(const auto& work) const try {
+  work();
+} catch (const CannotRename& error) {
+  const char* const advice =
+      run_.plan.verb == Verb::rekey
+          ? "rekey a copy elsewhere, and write its bytes into this file"
+          : "write into the file itself with -c > FILE, or elsewhere with -o";
+  throw IoError(fmt::format("{}: {}", error.what(), advice), error.code(), error.path());
 }
 
 Distributor::Names OpenFile::names() const {
@@ -230,8 +222,7 @@ void OpenFile::report_times(std::uint64_t plain_bytes, const PhaseTimes& times,
     report.fallback = fallback;
     std::call_once(run_.fallback, [&] {
       if (run_.plan.reporting.quiet) return;
-      say(fmt::format("{} failed, and the CPU does the rest: {}", run_.plan.execution.device,
-                      fallback));
+      say("{} failed, and the CPU does the rest: {}", run_.plan.execution.device, fallback);
     });
   }
   const PhaseTimes device = cipher.take_device_times();
@@ -252,10 +243,8 @@ void OpenFile::report_copy(std::uint64_t plain_bytes, const PhaseTimes& times) {
 
 void OpenFile::say_empty_last_segment() const {
   if (run_.plan.format != Format::tink || !run_.plan.reporting.verbose) return;
-  say(
-      fmt::format("{}: the last segment is empty and follows a full one, which Tink reads but "
-                  "never writes",
-                  input_name(job_.input.shown)));
+  say("{}: the last segment is empty and follows a full one, which Tink reads but never writes",
+      input_name(job_.input.shown));
 }
 
 void OpenFile::check_input_after_error() const {

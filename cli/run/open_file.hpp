@@ -72,8 +72,7 @@ class OpenFile {
 
  private:
   void check_contents() const;
-  template <class Work>
-  void advise_if_it_cannot_rename(const Work& work) const;
+  void advise_if_it_cannot_rename(const auto& work) const;
   void say_done() const;
   void say_lost_attributes() const;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/run/file_task.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
@@ -33,9 +34,8 @@ void add_notes(OpenFile& file, const Rekeyed& rekeyed, bool is_repeated) {
 void give_to_recipients(OpenFile& file, FileSource& source, MessageFactory::OpenHeader old) {
   RunContext& run = file.run();
   if (const unsigned bits = run.plan.key_bits; bits != 0 && bits != old.preface.key_bits) {
-    throw InvalidArgument(
-        fmt::format("{}: --key-bits {} needs --new-key: the data stays encrypted with AES-{}",
-                    file.job().input.shown, bits, old.preface.key_bits));
+    throw refusal("{}: --key-bits {} needs --new-key: the data stays encrypted with AES-{}",
+                  file.job().input.shown, bits, old.preface.key_bits);
   }
   const std::vector<std::uint8_t> header = run.new_messages.header_for_recipients(old);
   auto& sink = dynamic_cast<FileSink&>(file.open_output(false));
@@ -90,8 +90,7 @@ void rekey_file(OpenFile& file, bool is_repeated) {
   const std::string& shown = file.job().input.shown;
   auto* const source = dynamic_cast<FileSource*>(file.input().source.get());
   if (source == nullptr || !file.input().is_regular()) {
-    throw InvalidArgument(
-        fmt::format("{}: it is not a regular file, and rekey replaces files", shown));
+    throw refusal("{}: it is not a regular file, and rekey replaces files", shown);
   }
   // A second run would begin with the data that the first is about to replace.
   if (!source->lock()) {

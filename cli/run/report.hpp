@@ -70,12 +70,9 @@ struct FileOutcome {
 
 // Calls `notes`, which adds messages about a file that is in its place. If memory runs out, they
 // are left out: the file is done, and an error would say that it failed.
-template <class Notes>
-void add_if_memory_lasts(const Notes& notes) {
-  try {
-    notes();
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-  }
+void add_if_memory_lasts(const auto& notes) try {
+  notes();
+} catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
 }
 
 }  // namespace paraes::cli

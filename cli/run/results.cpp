@@ -6,7 +6,6 @@
 
 #include "cli/terminal/messages.hpp"
 #include "cli/words/choices.hpp"
-#include "cli/words/errors.hpp"
 #include "cli/words/sizes.hpp"
 #include "cli/words/spelling.hpp"
 
@@ -79,7 +78,7 @@ void Results::refuse(const std::string& input, const std::string& why, int exit)
 }
 
 void Results::report_skipped(const std::string& input, const std::string& why) {
-  if (plan_.reporting.verbose) say(fmt::format("{}: skipped: {}", input, why));
+  if (plan_.reporting.verbose) say("{}: skipped: {}", input, why);
   RunReport report;
   report.input = input;
   report.status = skipped_status;
@@ -102,7 +101,7 @@ void Results::say_left_out(const FoundFiles& found) {
 void Results::report_up_to_date(const std::string& input, const std::string& output) {
   ++up_to_date_;
   if (!plan_.reporting.quiet && (!plan_.several || plan_.reporting.verbose)) {
-    say(fmt::format("{}: {} is up to date", input, output));
+    say("{}: {} is up to date", input, output);
   }
   RunReport report;
   report.input = input;
@@ -136,12 +135,10 @@ void Results::print(const RunReport& report) {
   if (wants_json(report)) print_json(to_json(report));
 }
 
-void Results::print_json(const std::string& object) {
-  try {
-    print_line(plan_.reporting.json_stream, object);
-  } catch (const IoError& error) {
-    fail_at_end(error.what());
-  }
+void Results::print_json(const std::string& object) try {
+  print_line(plan_.reporting.json_stream, object);
+} catch (const IoError& error) {
+  fail_at_end(error.what());
 }
 
 RunSummary Results::summary(const FoundFiles& found) const {

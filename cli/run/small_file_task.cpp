@@ -1,7 +1,6 @@
 #include "cli/run/small_file_task.hpp"
 
 #include <exception>
-#include <utility>
 
 #include "cli/arguments/options.hpp"
 #include "cli/run/file_task.hpp"

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
 #include "cli/terminal/signals.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 
@@ -18,8 +16,7 @@ namespace paraes::cli {
 namespace {
 
 // Calls work(). Errors about one of the files begin with the flag that names it, too.
-template <class Work>
-void naming_flag(const std::string& flag, const std::vector<std::string>& files, const Work& work) {
+void naming_flag(const std::string& flag, const std::vector<std::string>& files, const auto& work) {
   const auto is_about_one = [&](const Error& error) {
     return std::any_of(files.begin(), files.end(), [&](const std::string& file) {
       return std::string_view(error.what()).starts_with(file + ": ");
@@ -32,7 +29,7 @@ void naming_flag(const std::string& flag, const std::vector<std::string>& files,
     throw IoError(fmt::format("{} {}", flag, error.what()), error.code(), error.path());
   } catch (const InvalidArgument& error) {
     if (!is_about_one(error)) throw;
-    throw InvalidArgument(fmt::format("{} {}", flag, error.what()));
+    throw refusal("{} {}", flag, error.what());
   }
 }
 

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <string_view>
 #include <utility>
 
 #include "cli/arguments/arguments.hpp"
@@ -16,7 +14,6 @@
 #include "cli/terminal/messages.hpp"
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
-#include "paraes/io.hpp"
 #include "src/core/system/folder.hpp"
 
 namespace paraes::cli {
@@ -77,11 +74,10 @@ SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse 
   try {
     return decode_key(std::move(contents), name, use, encoding.value_or(KeyEncoding::by_size));
   } catch (const WrongKeySize& error) {
-    throw InvalidArgument(fmt::format("{} (`paraes keygen{} -o FILE` makes a new one)",
-                                      error.what(), use == KeyUse::xts ? " --mode xts" : ""));
+    throw refusal("{} (`paraes keygen{} -o FILE` makes a new one)", error.what(),
+                  use == KeyUse::xts ? " --mode xts" : "");
   } catch (const AmbiguousKey& error) {
-    throw InvalidArgument(
-        fmt::format("{}; say which with --key-encoding hex or --key-encoding raw", error.what()));
+    throw refusal("{}; say which with --key-encoding hex or --key-encoding raw", error.what());
   }
 }
 
@@ -112,8 +108,7 @@ SecretBytes load_key(const SecretSources& sources, KeyUse use, const SecretReadi
   }
   const std::string flag = sources.flag("key-hex");
   if (!reading.quiet) {
-    say(fmt::format("warning: {} shows the key in the process list; use {}", flag,
-                    sources.flag("key-file")));
+    say("warning: {} shows the key in the process list; use {}", flag, sources.flag("key-file"));
   }
   SecretBytes digits = take_key_hex(flag);
   if (digits.empty()) throw InvalidArgument(flag + " has no digits");
@@ -121,8 +116,7 @@ SecretBytes load_key(const SecretSources& sources, KeyUse use, const SecretReadi
     throw InvalidArgument(flag + " has a character that is not a hex digit");
   }
   if (digits.size() % 2 != 0) {
-    throw InvalidArgument(
-        fmt::format("{} has {} digits, an odd number; a byte is two digits", flag, digits.size()));
+    throw refusal("{} has {} digits, an odd number; a byte is two digits", flag, digits.size());
   }
   return decode_key_file(std::move(digits), flag, use, KeyEncoding::hex);
 }

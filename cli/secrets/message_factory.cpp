@@ -7,13 +7,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "cli/arguments/options.hpp"
-#include "cli/secrets/keys.hpp"
 #include "cli/secrets/tink_message.hpp"
 #include "cli/terminal/progress.hpp"
 #include "cli/words/choices.hpp"
+#include "cli/words/errors.hpp"
 #include "cli/words/sizes.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
@@ -56,9 +55,8 @@ void check_scrypt(unsigned asked, unsigned accepted) {
                        asked, format_size(memory))
                  : format_size(memory) + " of memory are more than this machine has";
   }
-  throw InvalidArgument(
-      fmt::format("the input asks for scrypt with N = 2^{}, but at most 2^{} is accepted: {}",
-                  asked, accepted, advice));
+  throw refusal("the input asks for scrypt with N = 2^{}, but at most 2^{} is accepted: {}", asked,
+                accepted, advice);
 }
 
 }  // namespace
@@ -77,12 +75,10 @@ SecretReading MessageFactory::reading() const {
 void MessageFactory::check_key_bits(std::size_t key_bytes) const {
   const unsigned wanted = key_bits();
   if (wanted == 0 || wanted == 8 * key_bytes) return;
-  throw InvalidArgument(
-      fmt::format("--key-bits {} contradicts the key, which is for AES-{}", wanted, 8 * key_bytes));
+  throw refusal("--key-bits {} contradicts the key, which is for AES-{}", wanted, 8 * key_bytes);
 }
 
-template <class Load>
-void MessageFactory::load_once(const Load& load) {
+void MessageFactory::load_once(const auto& load) {
   if (load_error_) std::rethrow_exception(load_error_);
   const Progress::KeyActivity activity(Progress::KeyStep::reading);
   try {
@@ -97,20 +93,14 @@ void MessageFactory::load_secrets() {
   if (keys_.asks()) return;
   const Lock lock(mutex_);
   try {
-    switch (kind_) {
-      case SecretKind::key:
-        if (plan_.format == Format::tink) {
-          static_cast<void>(tink_keys());
-        } else {
-          static_cast<void>(key());
-        }
-        break;
-      case SecretKind::passphrase:
-        static_cast<void>(passphrase());
-        break;
-      case SecretKind::recipients:
-        if (!keys_.identities.empty()) age_.load_identities();
-        break;
+    if (kind_ == SecretKind::passphrase) {
+      static_cast<void>(passphrase());
+    } else if (kind_ == SecretKind::recipients) {
+      if (!keys_.identities.empty()) age_.load_identities();
+    } else if (plan_.format == Format::tink) {
+      static_cast<void>(tink_keys());
+    } else {
+      static_cast<void>(key());
     }
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): see the declaration
   }
@@ -172,8 +162,8 @@ std::vector<TinkKey> MessageFactory::load_tink_keys() const {
     key.parameters = plan_.tink_parameters();
     key.parameters.derived_key_bytes = plan_.key_bits == 0 ? key.value.size() : plan_.key_bits / 8;
     if (key.parameters.derived_key_bytes > key.value.size()) {
-      throw InvalidArgument(fmt::format("--key-bits {} needs a longer key than {} bytes",
-                                        plan_.key_bits, key.value.size()));
+      throw refusal("--key-bits {} needs a longer key than {} bytes", plan_.key_bits,
+                    key.value.size());
     }
     keys.push_back(std::move(key));
   }
@@ -201,16 +191,10 @@ Message MessageFactory::open_message(std::unique_ptr<Source>& source) {
 }
 
 Message::Parts MessageFactory::new_parts() {
-  switch (plan_.format) {
-    case Format::c2sp:
-      return new_c2sp_message(key().span(), plan_.context);
-    case Format::tink: {
-      const TinkKey& primary = tink_keys().front();
-      return new_tink_message(primary.parameters, primary.value.span(), plan_.context);
-    }
-    default:
-      return new_paraes();
-  }
+  if (plan_.format == Format::c2sp) return new_c2sp_message(key().span(), plan_.context);
+  if (plan_.format != Format::tink) return new_paraes();
+  const TinkKey& primary = tink_keys().front();
+  return new_tink_message(primary.parameters, primary.value.span(), plan_.context);
 }
 
 Message::Parts MessageFactory::new_paraes() {
@@ -257,24 +241,17 @@ std::vector<std::uint8_t> MessageFactory::header_for_recipients(const OpenHeader
 }
 
 Message::Parts MessageFactory::open_parts(std::unique_ptr<Source>& source) {
-  switch (plan_.format) {
-    case Format::tink:
-      return open_tink_message(tink_keys(), source, plan_.context);
-    case Format::c2sp: {
-      const SecretBytes& secret = key();
-      return open_c2sp_message(read_start(*source, c2sp_header_bytes), secret.span(),
-                               plan_.context);
-    }
-    default:
-      return open_header(*source).parts;
-  }
+  if (plan_.format == Format::tink) return open_tink_message(tink_keys(), source, plan_.context);
+  if (plan_.format != Format::c2sp) return open_header(*source).parts;
+  const SecretBytes& secret = key();
+  return open_c2sp_message(read_start(*source, c2sp_header_bytes), secret.span(), plan_.context);
 }
 
 std::vector<std::uint8_t> MessageFactory::read_header(Source& source) const {
   std::vector<std::uint8_t> header = read_paraes_header(source);
   if (plan_.format_named || looks_like_paraes(header)) return header;
   if (const std::string foreign = foreign_file(header); !foreign.empty()) {
-    throw InvalidArgument(fmt::format("the input looks like {}", foreign));
+    throw refusal("the input looks like {}", foreign);
   }
   if (plan_.verb == Verb::rekey) {
     throw InvalidArgument(
@@ -284,16 +261,16 @@ std::vector<std::uint8_t> MessageFactory::read_header(Source& source) const {
   // replace a file must not be able to choose an unauthenticated format.
   const bool verifies = plan_.verb == Verb::verify;
   if (looks_salted(header) || looks_salted_in_base64(header)) {
-    throw InvalidArgument(fmt::format(
+    throw refusal(
         "the input begins with \"Salted__\"{}, as `openssl enc` writes it; that format is not "
         "authenticated, so {}",
         looks_salted(header) ? "" : " in base64",
-        verifies ? "there is nothing to verify" : "it must be named: --format openssl"));
+        verifies ? "there is nothing to verify" : "it must be named: --format openssl");
   }
-  throw InvalidArgument(fmt::format(
+  throw refusal(
       "the input does not begin like a paraes message; if it is in another format, name that: "
       "--format {}",
-      verifies ? "c2sp or tink" : "c2sp, tink, raw or openssl"));
+      verifies ? "c2sp or tink" : "c2sp, tink, raw or openssl");
 }
 
 // The header never chooses between secrets: whoever can replace a file could choose, too.
@@ -301,22 +278,19 @@ void MessageFactory::check_kind(const Preface& preface) const {
   switch (preface.kdf) {
     case Kdf::none:
       if (kind_ == SecretKind::key) return;
-      throw InvalidArgument(
-          fmt::format("the input was encrypted with a key, not {}: use --key-file instead",
-                      kind_ == SecretKind::passphrase ? "with a passphrase" : "to recipients"));
+      throw refusal("the input was encrypted with a key, not {}: use --key-file instead",
+                    kind_ == SecretKind::passphrase ? "with a passphrase" : "to recipients");
     case Kdf::scrypt:
       if (kind_ == SecretKind::passphrase) return;
-      throw InvalidArgument(
-          fmt::format("the input was encrypted with a passphrase, not {}, use --passphrase-file, "
-                      "or nothing to be asked for the passphrase on a terminal",
-                      kind_ == SecretKind::key ? "with a key: instead of the key"
-                                               : "to recipients: instead of the identity"));
+      throw refusal(
+          "the input was encrypted with a passphrase, not {}, use --passphrase-file, or nothing to "
+          "be asked for the passphrase on a terminal",
+          kind_ == SecretKind::key ? "with a key: instead of the key"
+                                   : "to recipients: instead of the identity");
     case Kdf::recipients:
       if (kind_ == SecretKind::recipients) return;
-      throw InvalidArgument(
-          fmt::format("the input was encrypted to recipients, not with a {}: use --identity "
-                      "instead",
-                      kind_ == SecretKind::key ? "key" : "passphrase"));
+      throw refusal("the input was encrypted to recipients, not with a {}: use --identity instead",
+                    kind_ == SecretKind::key ? "key" : "passphrase");
   }
 }
 
@@ -330,8 +304,8 @@ MessageFactory::OpenHeader MessageFactory::open_header(Source& source) {
   if (preface.kdf == Kdf::none) {
     secret = &key();
   } else if (key_bits() != 0 && key_bits() != preface.key_bits) {
-    throw InvalidArgument(fmt::format("--key-bits {} contradicts the header, which is for AES-{}",
-                                      key_bits(), preface.key_bits));
+    throw refusal("--key-bits {} contradicts the header, which is for AES-{}", key_bits(),
+                  preface.key_bits);
   } else if (preface.kdf == Kdf::scrypt) {
     check_scrypt(preface.scrypt_log2n, plan_.max_scrypt_log2n);
     secret = &input_key(preface);

@@ -66,8 +66,7 @@ class MessageFactory {
 
   // Calls load(), unless a secret could not be loaded before: no command runs, and nobody is asked,
   // for each file again.
-  template <class Load>
-  void load_once(const Load& load);
+  void load_once(const auto& load);
   [[nodiscard]] const SecretBytes& key();
   [[nodiscard]] const SecretBytes& passphrase();
   [[nodiscard]] const std::vector<TinkKey>& tink_keys();

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -62,8 +61,7 @@ SecretBytes first_line(Raw raw) {
   const auto end = std::find(text.begin(), text.end(), '\n');
   const auto n = static_cast<std::size_t>(end - text.begin());
   const auto refuse = [&](const std::string& why) {
-    throw InvalidArgument(
-        fmt::format("{}: the first line is the passphrase of --format openssl, {}", raw.name, why));
+    throw refusal("{}: the first line is the passphrase of --format openssl, {}", raw.name, why);
   };
   if (n == 0 && !text.empty()) refuse("but it is empty");
   if (std::find(text.begin(), end, '\0') != end) {
@@ -83,8 +81,8 @@ Raw read_all(Source& source, std::string name) {
   SecretBytes text(most_passphrase_bytes + 2 + 1);
   const std::size_t n = source.read(text.span());
   if (n == text.size()) {
-    throw InvalidArgument(fmt::format("{}: it holds more than {} bytes: too many for a passphrase",
-                                      name, most_passphrase_bytes));
+    throw refusal("{}: it holds more than {} bytes: too many for a passphrase", name,
+                  most_passphrase_bytes);
   }
   text.truncate(n);
   return {.name = std::move(name), .text = std::move(text)};
@@ -100,7 +98,7 @@ Raw from_descriptor(int number, const std::string& flag) {
   // A duplicate: if 1 or 2 were closed, the output file could get that number.
   Descriptor descriptor(fcntl(number, F_DUPFD_CLOEXEC, 3));
   if (descriptor.get() < 0) {
-    throw InvalidArgument(fmt::format("{}: there is no such open file descriptor", name));
+    throw refusal("{}: there is no such open file descriptor", name);
   }
   PipeSource source(std::move(descriptor), name);
   return read_all(source, name);
@@ -109,8 +107,7 @@ Raw from_descriptor(int number, const std::string& flag) {
 Raw from_environment(const std::string& variable, const std::string& flag) {
   char* value = std::getenv(variable.c_str());
   if (value == nullptr) {
-    throw InvalidArgument(
-        fmt::format("{}: the variable {} is not in the environment", flag, variable));
+    throw refusal("{}: the variable {} is not in the environment", flag, variable);
   }
   return {
       .name = flag,
@@ -159,11 +156,10 @@ Raw from_terminal(const SecretSources& sources) {
   const bool confirm = is_other || sources.role == KeyRole::seal;
   const Descriptor terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (terminal.get() < 0) {
-    throw InvalidArgument(
-        fmt::format("no passphrase was given and there is no terminal to ask on: use {}, {}, {} or "
-                    "{}",
-                    sources.flag("passphrase-file"), sources.flag("passphrase-fd"),
-                    sources.flag("passphrase-env"), sources.flag("passphrase-command")));
+    throw refusal(
+        "no passphrase was given and there is no terminal to ask on: use {}, {}, {} or {}",
+        sources.flag("passphrase-file"), sources.flag("passphrase-fd"),
+        sources.flag("passphrase-env"), sources.flag("passphrase-command"));
   }
   Raw passphrase = ask(terminal.get(), is_other ? "New passphrase: " : "Passphrase: ");
   const bool is_empty = passphrase.text.size() == 1;  // a newline

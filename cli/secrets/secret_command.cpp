@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "cli/terminal/signals.hpp"
+#include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/core/system/program.hpp"
@@ -40,8 +40,7 @@ SecretBytes output_of_command(const std::string& command, const std::string& fla
   };
   const system::ProgramEnd end = system::run_program(call);
   if (kept > most) {
-    throw InvalidArgument(
-        fmt::format("{}: it printed more than {} bytes: too many for a {}", flag, most, kind));
+    throw refusal("{}: it printed more than {} bytes: too many for a {}", flag, most, kind);
   }
   if (!end.succeeded()) {
     throw Error(end.exited ? fmt::format("{} failed with exit status {}", flag, end.number)

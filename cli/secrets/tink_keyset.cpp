@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/words/errors.hpp"
 #include "cli/words/json_input.hpp"
 #include "paraes/error.hpp"
 
@@ -16,7 +17,7 @@ constexpr std::string_view type_url =
     "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
 
 [[noreturn]] void fail(std::string_view name, std::string_view why) {
-  throw InvalidArgument(fmt::format("{}: not a usable Tink keyset: {}", name, why));
+  throw refusal("{}: not a usable Tink keyset: {}", name, why);
 }
 
 // Gives strings the memory of SecretBytes, which holds its own SecretBytes in front.
@@ -184,16 +185,10 @@ class Fields {
 };
 
 TinkHash parse_hash(std::uint64_t number, std::string_view name) {
-  switch (number) {
-    case 1:
-      return TinkHash::sha1;
-    case 3:
-      return TinkHash::sha256;
-    case 4:
-      return TinkHash::sha512;
-    default:
-      fail(name, fmt::format("hash type {} is not SHA1, SHA256 or SHA512", number));
-  }
+  if (number == 1) return TinkHash::sha1;
+  if (number == 3) return TinkHash::sha256;
+  if (number == 4) return TinkHash::sha512;
+  fail(name, fmt::format("hash type {} is not SHA1, SHA256 or SHA512", number));
 }
 
 // google.crypto.tink.AesGcmHkdfStreamingKey: version 1, params 2, key_value 3; the params:

@@ -2,11 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <optional>
 #include <utility>
 
 #include "cli/words/errors.hpp"
@@ -19,19 +17,18 @@ namespace paraes::cli {
 void check_descriptor(int number, std::string_view name, Access access) {
   const int flags = fcntl(number, F_GETFL);
   if (flags < 0) {
-    throw InvalidArgument(fmt::format(
-        "{}: there is no such open file descriptor; the shell opens it with `{}{} FILE`", name,
-        number, access == Access::read ? '<' : '>'));
+    throw refusal("{}: there is no such open file descriptor; the shell opens it with `{}{} FILE`",
+                  name, number, access == Access::read ? '<' : '>');
   }
   // A descriptor that comes from another program cannot be closed on exec.
   if (number > STDERR_FILENO && (fcntl(number, F_GETFD) & FD_CLOEXEC) != 0) {
-    throw InvalidArgument(fmt::format(
-        "{}: this file descriptor is one of paraes itself, or a secret is read from it", name));
+    throw refusal("{}: this file descriptor is one of paraes itself, or a secret is read from it",
+                  name);
   }
   const int wrong = access == Access::read ? O_WRONLY : O_RDONLY;
   if ((flags & O_ACCMODE) == wrong || system::only_names_a_file(flags)) {
-    throw InvalidArgument(fmt::format("{}: this file descriptor is not open to {}", name,
-                                      access == Access::read ? "read" : "write"));
+    throw refusal("{}: this file descriptor is not open to {}", name,
+                  access == Access::read ? "read" : "write");
   }
 }
 

@@ -1,18 +1,15 @@
 #include "cli/streams/input.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 #include "cli/streams/descriptors.hpp"
-#include "paraes/error.hpp"
+#include "cli/words/errors.hpp"
 #include "src/core/system/descriptors.hpp"
 
 namespace paraes::cli {
@@ -27,7 +24,7 @@ Input make_input(Descriptor descriptor, std::string_view name, bool may_seek,
     throw io_error(name, "open", errno);
   }
   if (S_ISDIR(input.status.st_mode)) {
-    throw InvalidArgument(fmt::format("{}: it is a folder; {}", name, options.advice_for_folder));
+    throw refusal("{}: it is a folder; {}", name, options.advice_for_folder);
   }
   if (options.permissions) input.permissions = permissions(descriptor.get(), input.status);
   std::string shown(name);
@@ -56,8 +53,7 @@ void claim(int number, const struct stat& status, std::string_view name) {
   if (std::any_of(all.begin(), all.end(), [&](const Claimed& other) {
         return other.number == number || (is_pipe && other.id == FileId(status));
       })) {
-    throw InvalidArgument(
-        fmt::format("{}: another input of this run reads this file descriptor", name));
+    throw refusal("{}: another input of this run reads this file descriptor", name);
   }
   all.push_back({number, FileId(status)});
 }

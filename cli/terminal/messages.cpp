@@ -1,7 +1,5 @@
 #include "cli/terminal/messages.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -1,10 +1,13 @@
 // Prints messages so that terminals show them as they are.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace paraes::cli {
 
@@ -16,6 +19,10 @@ namespace paraes::cli {
 // Writes "paraes: <text>" and a newline to standard error. The text is made printable: one message
 // is one line.
 void say(std::string_view text);
+template <class First, class... More>
+void say(fmt::format_string<First, More...> text, First&& first, More&&... more) {
+  say(fmt::format(text, std::forward<First>(first), std::forward<More>(more)...));
+}
 
 // Prints the text of an exception, except for a closed pipe, and returns its exit status.
 int say_error(const std::exception& error);

@@ -114,16 +114,9 @@ class Line {
 };
 
 const char* activity_text(Activity now) {
-  switch (now) {
-    case Activity::waiting_for_key:
-      return ", waiting for the key";
-    case Activity::deriving_key:
-      return ", deriving the key";
-    case Activity::ended:
-      return ", transfer ended";
-    default:
-      return "";
-  }
+  constexpr std::array texts = {"", "", ", waiting for the key", ", deriving the key",
+                                ", transfer ended"};
+  return texts[static_cast<std::size_t>(now)];
 }
 
 extern "C" void print_progress(int) {
@@ -191,9 +184,8 @@ std::string fitting(std::vector<Part> parts, std::size_t columns) {
     if (columns_of(line) <= columns || parts.size() <= 1) {
       return line.erase(0, line.find_first_not_of(' '));
     }
-    parts.erase(std::min_element(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-      return a.importance < b.importance;
-    }));
+    parts.erase(std::ranges::min_element(
+        parts, [](const Part& a, const Part& b) { return a.importance < b.importance; }));
   }
 }
 

@@ -1,10 +1,8 @@
 // The progress of a run: a bar on the terminal, and a line for SIGUSR1.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>

@@ -7,11 +7,9 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <exception>
 #include <new>
-#include <utility>
 
 #include "cli/terminal/status_line.hpp"
 #include "cli/words/errors.hpp"

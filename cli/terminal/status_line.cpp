@@ -74,9 +74,8 @@ void remove_line() {
 }  // namespace
 
 std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
 std::size_t StatusLine::columns() const {
@@ -152,7 +151,7 @@ void write_in_handler(std::string_view line) noexcept {
   for (std::string_view part : {drawn || asked != nullptr ? erase : std::string_view(), line,
                                 asked != nullptr ? std::string_view(asked) : std::string_view()}) {
     part = part.substr(0, text.size() - used);
-    std::copy(part.begin(), part.end(), text.begin() + used);
+    std::ranges::copy(part, text.begin() + used);
     used += part.size();
   }
   write_all(STDERR_FILENO, {text.data(), used});

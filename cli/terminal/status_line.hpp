@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <string>
 #include <string_view>
 
 namespace paraes::cli {

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/arguments/arguments.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/signals.hpp"
 #include "cli/words/errors.hpp"
@@ -94,23 +93,21 @@ std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, int& status
   return app;
 }
 
-int run_guarded(const std::function<int()>& run) {
-  try {
-    reserve_standard_descriptors();
-    install_signal_handlers();
-    install_terminate_handler();
-    forbid_core_files();
-    ignore_openssl_configuration();
-    const int status = run();
-    // Output that is lost to a full disk or a closed pipe must not look like success.
-    if (std::fflush(stdout) != 0) {
-      say("standard output: cannot write it");
-      return exit_failed;
-    }
-    return status;
-  } catch (const std::exception& error) {
-    return say_error(error);
+int run_guarded(const std::function<int()>& run) try {
+  reserve_standard_descriptors();
+  install_signal_handlers();
+  install_terminate_handler();
+  forbid_core_files();
+  ignore_openssl_configuration();
+  const int status = run();
+  // Output that is lost to a full disk or a closed pipe must not look like success.
+  if (std::fflush(stdout) != 0) {
+    say("standard output: cannot write it");
+    return exit_failed;
   }
+  return status;
+} catch (const std::exception& error) {
+  return say_error(error);
 }
 
 int run_app(int argc, char** argv, const ExecutableInfo& executable) {

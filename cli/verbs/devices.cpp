@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -27,15 +28,7 @@ namespace paraes::cli {
 namespace {
 
 const char* timing_name(Timing timing) {
-  switch (timing) {
-    case Timing::constant:
-      return "constant";
-    case Timing::library:
-      return "library";
-    case Timing::leaky:
-      return "leaky";
-  }
-  return "?";
+  return std::array{"constant", "library", "leaky"}[static_cast<std::size_t>(timing)];
 }
 
 using nlohmann::ordered_json;
@@ -50,8 +43,7 @@ ordered_json kernel_table() {
   ordered_json rows = ordered_json::array();
   const std::vector<KernelInfo> on_gpu = gpu_kernels();
   const auto is_listed = [&](const std::vector<KernelInfo>& list, std::string_view name) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](const KernelInfo& kernel) { return kernel.name == name; });
+    return std::ranges::any_of(list, [&](const KernelInfo& kernel) { return kernel.name == name; });
   };
   std::vector<KernelInfo> all = kernels();
   for (const KernelInfo& kernel : on_gpu) {
@@ -103,7 +95,7 @@ std::string as_json() {
 
 // The kernel that --kernel auto means, or empty.
 std::string_view automatic(const std::vector<KernelInfo>& list) {
-  const auto first = std::find_if(list.begin(), list.end(), [](const KernelInfo& kernel) {
+  const auto first = std::ranges::find_if(list, [](const KernelInfo& kernel) {
     return kernel.available && kernel.timing == Timing::constant;
   });
   return first == list.end() ? std::string_view() : first->name;
@@ -128,9 +120,8 @@ std::string gpus_as_text(const std::vector<DeviceInfo>& list) {
       text += fmt::format("          the same GPU as {}, which `auto` prefers\n", device.same_as);
     }
   }
-  const bool runs_programs = std::any_of(list.begin(), list.end(), [](const DeviceInfo& device) {
-    return device.id != "cpu" && device.available;
-  });
+  const bool runs_programs = std::ranges::any_of(
+      list, [](const DeviceInfo& device) { return device.id != "cpu" && device.available; });
   const std::string reason = runs_programs ? why_programs_are_not_kept() : "";
   if (!reason.empty()) text += fmt::format("programs  compiled again in each run: {}\n", reason);
   return text + "\n";

@@ -84,9 +84,8 @@ std::optional<Tensor> tensor_of(const std::string& name, const nlohmann::json& v
   const nlohmann::json dtype = value.value("dtype", nlohmann::json());
   const nlohmann::json shape = value.value("shape", nlohmann::json());
   const nlohmann::json offsets = value.value("data_offsets", nlohmann::json());
-  if (!dtype.is_string() || !shape.is_array() ||
-      !std::all_of(shape.begin(), shape.end(), is_size) || !offsets.is_array() ||
-      offsets.size() != 2 || !std::all_of(offsets.begin(), offsets.end(), is_size) ||
+  if (!dtype.is_string() || !shape.is_array() || !std::ranges::all_of(shape, is_size) ||
+      !offsets.is_array() || offsets.size() != 2 || !std::ranges::all_of(offsets, is_size) ||
       offsets[1] < offsets[0]) {
     return {};
   }
@@ -118,8 +117,8 @@ std::optional<std::vector<Tensor>> tensors_in(PositionalSource& source, const Me
     if (!tensor) return {};
     tensors.push_back(std::move(*tensor));
   }
-  std::stable_sort(tensors.begin(), tensors.end(),
-                   [](const Tensor& a, const Tensor& b) { return a.begin < b.begin; });
+  std::ranges::stable_sort(tensors,
+                           [](const Tensor& a, const Tensor& b) { return a.begin < b.begin; });
   return tensors;
 }
 
@@ -183,7 +182,7 @@ void look_at_paraes(const Plan& plan, Source& source, Info& info) {
   const std::vector<std::uint8_t> header = read_paraes_header(source);
   if (!plan.format_named && !looks_like_paraes(header)) {
     if (const std::string foreign = foreign_file(header); !foreign.empty()) {
-      throw InvalidArgument(fmt::format("the input looks like {}", foreign));
+      throw refusal("the input looks like {}", foreign);
     }
     throw InvalidArgument(
         "the input does not begin like a paraes message; name c2sp or tink with --format (raw and "
@@ -223,8 +222,8 @@ Info look(const Plan& plan, const std::string& name) {
     parameters.derived_key_bytes = length - 8;
     info.key_bits = 8 * (length - 8);
     if (plan.key_bits != 0 && plan.key_bits != info.key_bits) {
-      throw InvalidArgument(fmt::format("--key-bits {} contradicts the header, which is for AES-{}",
-                                        plan.key_bits, info.key_bits));
+      throw refusal("--key-bits {} contradicts the header, which is for AES-{}", plan.key_bits,
+                    info.key_bits);
     }
     info.layout = tink_layout(parameters);
   }
@@ -233,20 +232,17 @@ Info look(const Plan& plan, const std::string& name) {
 }
 
 const char* kdf_name(Kdf kdf) {
-  switch (kdf) {
-    case Kdf::none:
-      return "none";
-    case Kdf::scrypt:
-      return "scrypt";
-    case Kdf::recipients:
-      break;
-  }
-  return "recipients";
+  return std::array{"none", "scrypt", "recipients"}[static_cast<std::size_t>(kdf)];
 }
 
 // The first argument of an SSH stanza is the tag of its key: four bytes of a hash.
 bool has_tag(const AgeStanza& stanza) {
   return stanza.type.starts_with("ssh-") && !stanza.arguments.empty();
+}
+
+// A field that is unknown, or that the format does not have, is null.
+nlohmann::ordered_json or_null(bool known, const auto& value) {
+  return known ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
 }
 
 void add_tensors(const Info& info, nlohmann::ordered_json& object) {
@@ -260,44 +256,34 @@ void add_tensors(const Info& info, nlohmann::ordered_json& object) {
                                    {"bytes", tensor.bytes}});
     }
   }
-  object["damage"] = nullptr;
-  if (!info.damage.empty()) object["damage"] = info.damage;
+  object["damage"] = or_null(!info.damage.empty(), info.damage);
 }
 
 std::string as_json(const Plan& plan, const Info& info) {
-  const bool scrypt = info.preface && info.preface->kdf == Kdf::scrypt;
-  // A field that is unknown, or that the format does not have, stays null.
+  const bool has_preface = info.preface.has_value();
+  const Preface preface = info.preface.value_or(Preface());
+  const auto extent = info.extent.value_or(SegmentLayout::Extent());
   nlohmann::ordered_json object;
   object["input"] = plan.inputs[0];
   object["format"] = format_name(info.format);
-  object["version"] = nullptr;
+  object["version"] = or_null(has_preface, 1);
   object["cipher"] =
       info.key_bits == 0 ? std::string("AES-GCM") : fmt::format("AES-{}-GCM", info.key_bits);
-  object["kdf"] = nullptr;
-  object["scrypt_log2n"] = nullptr;
+  object["kdf"] = or_null(has_preface, kdf_name(preface.kdf));
+  object["scrypt_log2n"] = or_null(preface.kdf == Kdf::scrypt, preface.scrypt_log2n);
   object["header_bytes"] = info.layout.header_bytes;
   object["segment_bytes"] = info.layout.segment_bytes;
-  object["bytes"] = nullptr;
-  object["plain_bytes"] = nullptr;
-  object["segments"] = nullptr;
-  if (info.preface) {
-    object["version"] = 1;
-    object["kdf"] = kdf_name(info.preface->kdf);
-  }
-  if (scrypt) object["scrypt_log2n"] = info.preface->scrypt_log2n;
-  if (info.sealed_bytes) object["bytes"] = *info.sealed_bytes;
-  if (info.extent) {
-    object["plain_bytes"] = info.extent->plain_bytes;
-    object["segments"] = info.extent->segments;
-  }
+  object["bytes"] = or_null(info.sealed_bytes.has_value(), info.sealed_bytes.value_or(0));
+  object["plain_bytes"] = or_null(info.extent.has_value(), extent.plain_bytes);
+  object["segments"] = or_null(info.extent.has_value(), extent.segments);
   if (info.opens) add_tensors(info, object);
-  if (info.opens && info.preface->kdf != Kdf::recipients) {
+  const auto why_not = or_null(!info.why_not.empty(), info.why_not);
+  if (info.opens && preface.kdf != Kdf::recipients) {
     object["key_opens"] = *info.opens;
-    object["why_not"] = nullptr;
-    if (!info.why_not.empty()) object["why_not"] = info.why_not;
+    object["why_not"] = why_not;
   }
-  if (info.preface && info.preface->kdf == Kdf::recipients) {
-    object["wrap_bytes"] = info.preface->wrap_bytes;
+  if (preface.kdf == Kdf::recipients) {
+    object["wrap_bytes"] = preface.wrap_bytes;
     object["age_file_bytes"] = info.age_file_bytes;
     object["recipients"] = nlohmann::ordered_json::array();
     for (const AgeStanza& stanza : info.stanzas) {
@@ -305,12 +291,10 @@ std::string as_json(const Plan& plan, const Info& info) {
       if (has_tag(stanza)) one["tag"] = stanza.arguments[0];
       object["recipients"].push_back(std::move(one));
     }
-    object["identity_opens"] = nullptr;
-    if (info.opens) object["identity_opens"] = *info.opens;
-    object["needs_context"] = nullptr;
-    if (info.opens && *info.opens) object["needs_context"] = info.needs_context;
-    object["why_not"] = nullptr;
-    if (!info.why_not.empty()) object["why_not"] = info.why_not;
+    const bool opens = info.opens.value_or(false);
+    object["identity_opens"] = or_null(info.opens.has_value(), opens);
+    object["needs_context"] = or_null(opens, info.needs_context);
+    object["why_not"] = why_not;
   }
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

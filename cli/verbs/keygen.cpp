@@ -1,7 +1,6 @@
 // keygen: writes a new key to a new file.
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,9 +66,9 @@ void write_key(const KeygenOptions& options, Bytes contents) {
   }
   struct stat status = {};
   if (lstat(options.output.c_str(), &status) == 0) {
-    throw InvalidArgument(fmt::format(
+    throw refusal(
         "{}: it exists already; an existing key file is never overwritten: choose another name",
-        options.output));
+        options.output);
   }
   FileSink::Options sink_options;
   TemporaryName temporary;
@@ -88,9 +87,9 @@ void run(const KeygenOptions& options) {
   const std::string& mode = options.mode;
   const bool xts = mode == "xts";
   if (!mode.empty() && !find_choice(keygen_modes, mode)) {
-    throw InvalidArgument(fmt::format(
+    throw refusal(
         "--mode {}: there is no such mode; only xts makes a difference: its keys are twice as long",
-        mode));
+        mode);
   }
   if (xts && options.key_bits == 192) {
     throw InvalidArgument("there is no AES-192-XTS (SP 800-38E): use --key-bits 128 or 256");

@@ -47,7 +47,7 @@ struct TuneFlags {
 
 // Whether the list has this device in CUDA or HIP too, with a compiler. Without one it may not run.
 bool is_repeated(const std::vector<DeviceInfo>& list, const DeviceInfo& device) {
-  return std::any_of(list.begin(), list.end(), [&](const DeviceInfo& other) {
+  return std::ranges::any_of(list, [&](const DeviceInfo& other) {
     return other.id == device.same_as && !other.compiler.empty();
   });
 }
@@ -56,7 +56,7 @@ bool is_repeated(const std::vector<DeviceInfo>& list, const DeviceInfo& device) 
 std::vector<DeviceInfo> tunable() {
   std::vector<DeviceInfo> list;
   const std::vector<DeviceInfo> all = devices();
-  std::copy_if(all.begin(), all.end(), std::back_inserter(list), [&](const DeviceInfo& device) {
+  std::ranges::copy_if(all, std::back_inserter(list), [&](const DeviceInfo& device) {
     return device.available && !is_repeated(all, device) && (!device.is_cpu || device.id == "cpu");
   });
   return list;
@@ -99,7 +99,7 @@ void say_unmeasured(const std::vector<bench::Unmeasured>& list) {
                                        bytes == 0 ? "" : " " + format_size(bytes)));
   }
   for (const auto& [reason, names] : rows) {
-    say(fmt::format("not measured: {}: {}", listed(names, "and"), reason));
+    say("not measured: {}: {}", listed(names, "and"), reason);
   }
 }
 
@@ -110,7 +110,7 @@ std::string table(const Profile& profile) {
   std::vector<bench::TunedKernel> names;
   for (const auto& [name, bytes, rate] : profile.rates) {
     sizes.insert(bytes);
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   for (const Profile::Device& device : profile.devices) {
     text += fmt::format("{}: {}; {:.3g} ms {} % from start to exit\n", device.id, device.name,
@@ -123,10 +123,9 @@ std::string table(const Profile& profile) {
     text += fmt::format("\n{:<10} {:<17}", name.device,
                         name.gpu_tuning.empty() ? name.kernel : "  " + name.gpu_tuning);
     for (const std::uint64_t bytes : sizes) {
-      const auto rate = std::find_if(profile.rates.begin(), profile.rates.end(),
-                                     [&](const bench::Rate& candidate) {
-                                       return candidate.name == name && candidate.bytes == bytes;
-                                     });
+      const auto rate = std::ranges::find_if(profile.rates, [&](const bench::Rate& candidate) {
+        return candidate.name == name && candidate.bytes == bytes;
+      });
       text += rate == profile.rates.end()
                   ? fmt::format(" {:>13}", "-")
                   : fmt::format(" {:>8.0f} {:>4}", rate->bytes_per_second.median * 1e-6,
@@ -150,11 +149,10 @@ void warn_of_noise(const Profile& profile) {
   std::nth_element(spreads.begin(), middle, spreads.end());
   const double usual = *middle;  // half of them, or one more, are not below
   if (usual <= noisy_percent) return;
-  say(fmt::format(
-      "the machine was noisy: half of the rates are uncertain by {:.0f} % or more; where "
-      "that leaves it undecided, `auto` keeps to the order of the kernels; measure again "
-      "on an idle machine, or for longer (--seconds)",
-      usual));
+  say("the machine was noisy: half of the rates are uncertain by {:.0f} % or more; where that "
+      "leaves it undecided, `auto` keeps to the order of the kernels; measure again on an idle "
+      "machine, or for longer (--seconds)",
+      usual);
 }
 
 void print(const Profile& profile, const TuneFlags& options) {
@@ -186,7 +184,7 @@ void show(const TuneFlags& options) {
     throw IoError(fmt::format("{}: there is no profile; `paraes tune` makes it", path), ENOENT);
   print(*profile, options);
   const std::string stale = why_stale(*profile);
-  if (!stale.empty()) say(fmt::format("`auto` ignores it: {}", stale));
+  if (!stale.empty()) say("`auto` ignores it: {}", stale);
 }
 
 // Throws InvalidArgument if -o names something that a profile must not replace: probably a mistake.
@@ -194,7 +192,7 @@ void check_replaceable(const TuneFlags& options) {
   const std::string& path = options.output;
   if (path.empty()) return;
   if (path.back() == '/' || std::filesystem::is_directory(path)) {
-    throw InvalidArgument(fmt::format("{}: it is a folder; name a file in it", path));
+    throw refusal("{}: it is a folder; name a file in it", path);
   }
   if (system::descriptor_named(path)) return;  // replaces nothing
   if (!std::filesystem::is_regular_file(path) || std::filesystem::file_size(path) == 0) return;
@@ -203,8 +201,7 @@ void check_replaceable(const TuneFlags& options) {
   } catch (const OtherSchema&) {
     return;
   } catch (const InvalidArgument&) {
-    throw InvalidArgument(
-        fmt::format("{}: it exists and is not a profile: name another file", path));
+    throw refusal("{}: it exists and is not a profile: name another file", path);
   }
 }
 
@@ -262,8 +259,7 @@ int run(const TuneFlags& options) {
   line.remove();
   if (tuned.signal != 0) return 128 + tuned.signal;
   for (const bench::Start& start : tuned.starts) {
-    const auto device = std::find_if(
-        list.begin(), list.end(), [&](const DeviceInfo& info) { return info.id == start.device; });
+    const auto device = std::ranges::find(list, start.device, &DeviceInfo::id);
     profile.devices.push_back({.id = device->id,
                                .name = device->name,
                                .driver = device->driver,
@@ -276,9 +272,9 @@ int run(const TuneFlags& options) {
   if (options.quiet) return exit_done;
   warn_of_noise(profile);
   if (path == profile_path()) {
-    say(fmt::format("{}: `auto` uses this profile from now on", path));
+    say("{}: `auto` uses this profile from now on", path);
   } else {
-    say(fmt::format("{}: `auto` uses this profile where PARAES_PROFILE names it", path));
+    say("{}: `auto` uses this profile where PARAES_PROFILE names it", path);
   }
   return exit_done;
 }

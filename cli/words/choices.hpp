@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/words/errors.hpp"
 #include "cli/words/spelling.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/devices.hpp"
-#include "paraes/error.hpp"
 #include "paraes/keys.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/streams.hpp"
@@ -89,8 +89,7 @@ std::optional<T> find_choice(const std::array<Word<T>, n>& choices, std::string_
 template <class T, std::size_t n>
 T pick(std::string_view flag, const std::array<Word<T>, n>& choices, std::string_view word) {
   if (const std::optional<T> value = find_choice(choices, word)) return *value;
-  throw InvalidArgument(
-      fmt::format("{} is {}, not '{}'", flag, listed(words_of(choices), "or"), word));
+  throw refusal("{} is {}, not '{}'", flag, listed(words_of(choices), "or"), word);
 }
 
 [[nodiscard]] inline std::string_view format_name(Format format) {

@@ -1,10 +1,7 @@
 #include "cli/words/errors.hpp"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 
-#include "paraes/error.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {

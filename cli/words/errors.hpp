@@ -1,10 +1,15 @@
 // The texts of errors, and exit statuses.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "paraes/error.hpp"
 
 namespace paraes::cli {
 
@@ -17,6 +22,12 @@ inline constexpr int exit_wrong_key = 5;    // the header does not match the key
 inline constexpr int exit_closed_pipe = 141;
 
 [[nodiscard]] int exit_status(const std::exception& error);
+
+// The error of a wrong argument, with this text.
+template <class... Values>
+[[nodiscard]] InvalidArgument refusal(fmt::format_string<Values...> text, Values&&... values) {
+  return InvalidArgument(fmt::format(text, std::forward<Values>(values)...));
+}
 
 // The text of an exception, with the flag or command that helps if there is one.
 [[nodiscard]] std::string error_text(const std::exception& error);

@@ -1,15 +1,11 @@
 #include "cli/words/numbers.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <string>
-#include <utility>
 
+#include "cli/words/errors.hpp"
 #include "cli/words/spelling.hpp"
-#include "paraes/error.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -29,8 +25,7 @@ std::uint64_t parse_number(std::string_view text, std::string_view flag, std::ui
                            std::uint64_t most) {
   const std::optional<std::uint64_t> value = read_decimal(text);
   if (value && *value >= least && *value <= most) return *value;
-  throw InvalidArgument(
-      fmt::format("{}: '{}' is not a whole number from {} to {}", flag, text, least, most));
+  throw refusal("{}: '{}' is not a whole number from {} to {}", flag, text, least, most);
 }
 
 unsigned parse_number_of(std::string_view text, std::string_view flag,
@@ -40,7 +35,7 @@ unsigned parse_number_of(std::string_view text, std::string_view flag,
   if (found != choices.end()) return *found;
   std::vector<std::string> words;
   for (const unsigned choice : choices) words.push_back(std::to_string(choice));
-  throw InvalidArgument(fmt::format("{}: '{}' is not {}", flag, text, listed(words, "or")));
+  throw refusal("{}: '{}' is not {}", flag, text, listed(words, "or"));
 }
 
 double parse_decimal(std::string_view text, std::string_view flag, double least, double most) {
@@ -51,17 +46,15 @@ double parse_decimal(std::string_view text, std::string_view flag, double least,
   const bool decimal = text.find_first_not_of("0123456789.") == std::string_view::npos;
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (decimal && whole && value >= least && value <= most) return value;
-  throw InvalidArgument(
-      fmt::format("{}: '{}' is not a number from {} to {}", flag, text, least, most));
+  throw refusal("{}: '{}' is not a number from {} to {}", flag, text, least, most);
 }
 
 std::vector<std::uint8_t> parse_hex(std::string_view text, std::string_view flag) {
   if (text.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) {
-    throw InvalidArgument(fmt::format("{} has a character that is not a hex digit", flag));
+    throw refusal("{} has a character that is not a hex digit", flag);
   }
   if (text.size() % 2 != 0) {
-    throw InvalidArgument(fmt::format("{} has {} hex digits, an odd number; a byte is two digits",
-                                      flag, text.size()));
+    throw refusal("{} has {} hex digits, an odd number; a byte is two digits", flag, text.size());
   }
   std::vector<std::uint8_t> bytes(text.size() / 2);
   for (std::size_t i = 0; i < bytes.size(); ++i) {

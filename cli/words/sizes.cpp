@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 #include <system_error>
 
-#include "paraes/error.hpp"
+#include "cli/words/errors.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -50,13 +49,13 @@ std::uint64_t parse_size(std::string_view text, std::string_view flag) {
     for (const Suffix& unit : suffixes) {
       if (suffix != unit.text) continue;
       if (error == std::errc() && value <= limit / unit.factor) return value * unit.factor;
-      throw InvalidArgument(fmt::format("{}: {} is more than 2^63 - 1 bytes", flag, text));
+      throw refusal("{}: {} is more than 2^63 - 1 bytes", flag, text);
     }
   }
-  throw InvalidArgument(
-      fmt::format("{}: '{}' is not a size; write a whole number of bytes, or one with K M G T or "
-                  "KiB MiB GiB TiB (binary), or kB MB GB TB (decimal)",
-                  flag, text));
+  throw refusal(
+      "{}: '{}' is not a size; write a whole number of bytes, or one with K M G T or KiB MiB GiB "
+      "TiB (binary), or kB MB GB TB (decimal)",
+      flag, text);
 }
 
 std::string format_size(std::uint64_t bytes) {
