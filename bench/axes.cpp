@@ -136,8 +136,7 @@ std::vector<std::uint64_t> parse_sizes(std::string_view flag, std::string_view l
   return sizes;
 }
 
-template <class List>
-void add_names(std::vector<std::string>& names, const List& list) {
+void add_names(std::vector<std::string>& names, const auto& list) {
   for (const auto& one : list) names.emplace_back(one.name);
 }
 

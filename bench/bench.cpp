@@ -11,8 +11,6 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -94,11 +92,12 @@ Outcome measure_all(BenchPlan plan, const Options& options, std::uint64_t seed) 
   return all;
 }
 
+void fill(std::string& text, const char* value) {
+  if (text.empty()) text = value;
+}
+
 // The axes and options of --quick.
 void make_quick(AxisTexts& texts, Options& options) {
-  const auto fill = [](std::string& text, const char* value) {
-    if (text.empty()) text = value;
-  };
   fill(texts.kernel, "all");
   fill(texts.mode, texts.own_rivals.empty() ? "ctr,gcm" : "ecb,ctr,gcm");
   fill(texts.direction, "encrypt");
@@ -110,9 +109,6 @@ void make_quick(AxisTexts& texts, Options& options) {
 
 // The axes of --openssl-speed: what `openssl speed` measures by default, with paraes beside it.
 void fill_openssl_speed(AxisTexts& texts) {
-  const auto fill = [](std::string& text, const char* value) {
-    if (text.empty()) text = value;
-  };
   fill(texts.mode, "gcm");
   fill(texts.key_bits, "128,256");
   fill(texts.direction, "encrypt");

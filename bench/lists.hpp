@@ -5,13 +5,11 @@
 
 namespace paraes::bench {
 
-template <class List, class Value>
-[[nodiscard]] bool has(const List& list, const Value& value) {
+[[nodiscard]] bool has(const auto& list, const auto& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-template <class List, class Value>
-void add_once(List& list, const Value& value) {
+void add_once(auto& list, const auto& value) {
   if (!has(list, value)) list.emplace_back(value);
 }
 

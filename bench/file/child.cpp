@@ -48,13 +48,11 @@ ChildResult run_child(const std::vector<std::string>& argv) {
   return result;
 }
 
-std::string first_line_of(const std::vector<std::string>& argv) {
-  try {
-    const ChildResult result = run_child(argv);
-    return result.status == 0 ? result.output.substr(0, result.output.find('\n')) : "";
-  } catch (const IoError&) {
-    return {};
-  }
+std::string first_line_of(const std::vector<std::string>& argv) try {
+  const ChildResult result = run_child(argv);
+  return result.status == 0 ? result.output.substr(0, result.output.find('\n')) : "";
+} catch (const IoError&) {
+  return {};
 }
 
 }  // namespace paraes::bench

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "bench/file/child.hpp"
 #include "bench/file/copy_threads.hpp"
-#include "bench/harness/case.hpp"
 #include "src/core/system/program_path.hpp"
 
 namespace paraes::bench {

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -28,8 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Writes `bytes` bytes from fill(offset, buffer, bytes) to a file with mode 0600.
-template <class Fill>
-void write_file(const std::string& path, std::uint64_t bytes, Fill fill) {
+void write_file(const std::string& path, std::uint64_t bytes, auto fill) {
   Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (file.get() < 0) throw IoError(path, errno);
   std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(bytes, 1U << 20));

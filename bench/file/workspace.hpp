@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bench/memory/job.hpp"
+#include "src/core/non_copyable.hpp"
 
 namespace paraes::bench {
 
@@ -15,12 +16,10 @@ namespace paraes::bench {
 // The folder and the type of its file system, for the report.
 [[nodiscard]] std::string describe_folder(const std::string& folder);
 
-class Workspace {
+class Workspace : NonCopyable {
  public:
   Workspace(std::string root, std::uint64_t bytes) : root_(std::move(root)), bytes_(bytes) {}
   ~Workspace() { remove(); }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
 
   // Creates the folder, with the plaintext and the keys, unless that is done; the destructor
   // removes it. Throws Skip if it cannot be created or has too little space.
@@ -52,12 +51,10 @@ class Workspace {
 };
 
 // A whole file, mapped for reading.
-class MappedFile {
+class MappedFile : NonCopyable {
  public:
   explicit MappedFile(const std::string& path);  // throws IoError
   ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
   [[nodiscard]] const std::uint8_t* data() const { return data_; }
   [[nodiscard]] std::uint64_t size() const { return size_; }

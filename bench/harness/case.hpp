@@ -13,6 +13,7 @@
 
 #include "bench/harness/row.hpp"
 #include "paraes/phase_times.hpp"
+#include "src/core/non_copyable.hpp"
 
 namespace paraes::bench {
 
@@ -45,12 +46,9 @@ class Unverifiable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-class Case {
+class Case : public Interface {
  public:
   explicit Case(Row row) : row_(std::move(row)) {}
-  virtual ~Case() = default;
-  Case(const Case&) = delete;
-  Case& operator=(const Case&) = delete;
 
   [[nodiscard]] const Row& row() const { return row_; }
 

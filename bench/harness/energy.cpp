@@ -12,6 +12,7 @@
 
 #include "bench/harness/open_library.hpp"
 #include "bench/system/counters.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/gpu/pool.hpp"
 
 namespace paraes::bench {
@@ -19,8 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <class T>
-bool read_number(const fs::path& path, T& value) {
+bool read_number(const fs::path& path, auto& value) {
   std::ifstream file(path);
   return static_cast<bool>(file >> value);
 }
@@ -116,12 +116,10 @@ GpuEnergyMeter& EnergyMeter::gpu(const std::string& device) {
 
 // NVML, opened and initialised. Its functions are declared here, so that a build needs no NVIDIA
 // header.
-class GpuEnergyMeter::Nvml {
+class GpuEnergyMeter::Nvml : NonCopyable {
  public:
   Nvml() { check("nvmlInit_v2", initialise_()); }
   ~Nvml() { shut_down_(); }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
 
   [[nodiscard]] void* find(const std::string& bus) const {
     void* handle = nullptr;
@@ -178,8 +176,7 @@ void GpuEnergyMeter::open(const std::string& device) {
   std::istringstream numbers(device.substr(colon + 1));
   for (std::string number; std::getline(numbers, number, '+');) {
     const std::string id = std::string(runtime).append(":").append(number);
-    const auto info = std::find_if(devices.begin(), devices.end(),
-                                   [&](const DeviceInfo& one) { return one.id == id; });
+    const auto info = std::ranges::find(devices, id, &DeviceInfo::id);
     if (info == devices.end()) throw Skip("there is no " + id);
     if (info->bus.empty()) throw Skip("the driver does not report the PCI address of " + id);
     gpus_.push_back({id, nvml_->find(info->bus)});

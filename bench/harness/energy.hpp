@@ -9,17 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "src/core/non_copyable.hpp"
+
 namespace paraes::bench {
 
 // Energy of the GPUs of one device ("cuda:0", "cuda:0+1"), whichever process uses it. The counters
 // update every 20 to 100 ms.
-class GpuEnergyMeter {
+class GpuEnergyMeter : NonCopyable {
  public:
   // Does not throw if the device has no counter; see reason().
   explicit GpuEnergyMeter(const std::string& device);
   ~GpuEnergyMeter();
-  GpuEnergyMeter(const GpuEnergyMeter&) = delete;
-  GpuEnergyMeter& operator=(const GpuEnergyMeter&) = delete;
 
   [[nodiscard]] bool available() const { return reason_.empty(); }
   [[nodiscard]] const std::string& reason() const { return reason_; }  // why it is not available
@@ -44,12 +44,10 @@ class GpuEnergyMeter {
 
 // Energy of all CPU packages, whichever process uses it: meaningful for one program only on an
 // otherwise idle machine.
-class EnergyMeter {
+class EnergyMeter : NonCopyable {
  public:
   EnergyMeter();
   ~EnergyMeter();
-  EnergyMeter(const EnergyMeter&) = delete;
-  EnergyMeter& operator=(const EnergyMeter&) = delete;
 
   [[nodiscard]] bool available() const { return !zones_.empty() || !events_.empty(); }
   [[nodiscard]] const std::string& reason() const { return reason_; }  // why it is not available

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <string>
 #include <utility>
 
 #include "bench/system/counters.hpp"
@@ -65,20 +64,16 @@ double time_calls(Case& timed, std::uint64_t batch) {
   return nanoseconds(Clock::now() - begin);
 }
 
-template <class Body>
-void guard(CaseMeasurement& measurement, Body body) {
-  try {
-    body();
-  } catch (const std::exception& error) {
-    measurement.result.error = error.what();
-    if (measurement.result.error.empty()) measurement.result.error = "unknown error";
-  }
+void guard(CaseMeasurement& measurement, auto body) try {
+  body();
+} catch (const std::exception& error) {
+  measurement.result.error = error.what();
+  if (measurement.result.error.empty()) measurement.result.error = "unknown error";
 }
 
 // How many calls take min_ns. Grows in steps, since an estimate from the first call alone, which is
 // slow (page faults, cold caches), would be too low.
-template <class Timer>
-std::uint64_t calibrate(double min_ns, Timer timer) {
+std::uint64_t calibrate(double min_ns, auto timer) {
   std::uint64_t batch = 1;
   for (;;) {
     const double took = std::max(timer(batch), 1.0);

@@ -1,6 +1,8 @@
 // Signals end a measurement only after its files are removed and its child processes have ended.
 #pragma once
 
+#include "src/core/non_copyable.hpp"
+
 namespace paraes::bench {
 
 // Thrown at the next safe place after SIGINT, SIGTERM or SIGHUP, so that destructors remove the
@@ -11,12 +13,10 @@ struct Interrupted {
 
 // While an object exists, these signals are only noted, not fatal. Signals that were ignored
 // (nohup) stay ignored.
-class NoteSignals {
+class NoteSignals : NonCopyable {
  public:
   NoteSignals();
   ~NoteSignals();
-  NoteSignals(const NoteSignals&) = delete;
-  NoteSignals& operator=(const NoteSignals&) = delete;
 };
 
 // The last signal that was noted, or 0.

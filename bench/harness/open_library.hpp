@@ -11,12 +11,10 @@
 namespace paraes::bench {
 
 // Throws Skip if the library is not installed.
-[[nodiscard]] inline DynamicLibrary open_library(const char* name) {
-  try {
-    return DynamicLibrary(std::array{name}, "");
-  } catch (const Unavailable&) {
-    throw Skip(std::string(name) + " is not installed");
-  }
+[[nodiscard]] inline DynamicLibrary open_library(const char* name) try {
+  return DynamicLibrary(std::array{name}, "");
+} catch (const Unavailable&) {
+  throw Skip(std::string(name) + " is not installed");
 }
 
 // A function of a library, as a pointer of the type that is wanted. Throws Skip if there is none.

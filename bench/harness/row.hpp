@@ -1,7 +1,6 @@
 // The axes of one result, with the names and values of the JSON schema.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

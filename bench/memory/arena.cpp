@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
-#include <string>
-#include <utility>
 
 #include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"

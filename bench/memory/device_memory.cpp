@@ -1,9 +1,7 @@
 #include "bench/memory/device_memory.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "bench/memory/arena.hpp"
 #include "bench/memory/oracle.hpp"
@@ -20,6 +18,18 @@ constexpr std::size_t chunk_bytes = std::size_t{16} << 20;
 constexpr std::size_t key_sizes = 3;
 
 std::size_t padded(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
+
+// Calls use(at, bytes, chunk) for pieces of a text, whose bytes `chunk` gets.
+void each_piece(std::uint64_t bytes, const auto& use) {
+  std::vector<std::uint8_t> chunk(std::min<std::uint64_t>(chunk_bytes, bytes));
+  for (std::uint64_t at = 0; at < bytes; at += chunk.size()) {
+    use(at, std::min<std::uint64_t>(chunk.size(), bytes - at), chunk.data());
+  }
+}
+
+DeviceBuffer part(const DeviceBuffer& all, std::uint64_t offset, std::uint64_t bytes) {
+  return {all.memory, all.offset + offset, bytes};
+}
 
 }  // namespace
 
@@ -49,19 +59,6 @@ void DeviceMemoryArena::acquire() {
   queue_->finish();
   ready_ = true;
 }
-
-namespace {
-
-// Calls use(at, bytes, chunk) for pieces of a text, whose bytes `chunk` gets.
-template <class Use>
-void each_piece(std::uint64_t bytes, const Use& use) {
-  std::vector<std::uint8_t> chunk(std::min<std::uint64_t>(chunk_bytes, bytes));
-  for (std::uint64_t at = 0; at < bytes; at += chunk.size()) {
-    use(at, std::min<std::uint64_t>(chunk.size(), bytes - at), chunk.data());
-  }
-}
-
-}  // namespace
 
 void DeviceMemoryArena::fill_in(std::uint64_t from) {
   each_piece(bytes_, [&](std::uint64_t at, std::size_t size, std::uint8_t* chunk) {
@@ -142,14 +139,6 @@ std::unique_ptr<detail::DeviceCipherImpl> DeviceMemoryCase::make_cipher() const 
   return std::make_unique<detail::DeviceCipherImpl>(arena_->context(), DeviceStream{}, make_key());
 }
 
-namespace {
-
-DeviceBuffer part(const DeviceBuffer& all, std::uint64_t offset, std::uint64_t bytes) {
-  return {all.memory, all.offset + offset, bytes};
-}
-
-}  // namespace
-
 std::vector<DeviceText> DeviceMemoryCase::texts(const DeviceBuffer& in, const DeviceBuffer& out,
                                                 const DeviceBuffer& tags) const {
   DeviceText whole{
@@ -169,17 +158,15 @@ std::vector<DeviceText> DeviceMemoryCase::texts(const DeviceBuffer& in, const De
   return list;
 }
 
-void DeviceMemoryCase::set_up() {
-  try {
-    arena_->acquire();
-    cipher_ = make_cipher();
-    if (job_.mode == Mode::gcm && job_.direction == Direction::decrypt) make_tags();
-    cipher_->queues().on_own().launches().record();
-    launch();
-    cipher_->queues().on_own().queue().finish();
-  } catch (const Error& error) {
-    throw Skip(error.what());
-  }
+void DeviceMemoryCase::set_up() try {
+  arena_->acquire();
+  cipher_ = make_cipher();
+  if (job_.mode == Mode::gcm && job_.direction == Direction::decrypt) make_tags();
+  cipher_->queues().on_own().launches().record();
+  launch();
+  cipher_->queues().on_own().queue().finish();
+} catch (const Error& error) {
+  throw Skip(error.what());
 }
 
 void DeviceMemoryCase::launch() {

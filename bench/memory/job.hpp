@@ -5,11 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "bench/harness/row.hpp"
 #include "paraes/ciphers.hpp"
+#include "src/core/non_copyable.hpp"
 
 namespace paraes::bench {
 
@@ -32,13 +32,8 @@ struct Job {
 
 // Code that computes jobs: paraes itself or a rival. The constructor takes the job and expands the
 // key, and throws Skip for a job that it cannot do.
-class Implementation {
+class Implementation : public Interface {
  public:
-  Implementation() = default;
-  virtual ~Implementation() = default;
-  Implementation(const Implementation&) = delete;
-  Implementation& operator=(const Implementation&) = delete;
-
   // Computes the whole job from `in` to `out`, which are equal for work in place. Encryption writes
   // `tag` (16 bytes, GCM only), and decryption checks it and throws if it does not match. Many
   // messages have their tags beside their texts, and `tag` is not used.

@@ -1,7 +1,5 @@
 #include "bench/memory/memory_case.hpp"
 
-#include <utility>
-
 #include "bench/memory/oracle.hpp"
 
 namespace paraes::bench {

@@ -17,8 +17,7 @@ const Evp& evp() { return Evp::linked(); }
 
 // Calls use(at, input, bytes) for each chunk of `bytes` bytes of the pattern from `from` on, until
 // it returns false, and returns whether it never did.
-template <class Use>
-bool each_chunk(std::uint64_t from, std::uint64_t bytes, const Use& use) {
+bool each_chunk(std::uint64_t from, std::uint64_t bytes, const auto& use) {
   std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(oracle_chunk_bytes, bytes));
   for (const std::uint64_t end = from + bytes; from < end; from += oracle_chunk_bytes) {
     const std::size_t step = std::min<std::uint64_t>(oracle_chunk_bytes, end - from);

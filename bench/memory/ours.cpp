@@ -5,6 +5,7 @@
 #include "paraes/error.hpp"
 #include "paraes/segments.hpp"
 #include "src/core/executor.hpp"
+#include "src/core/non_copyable.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/kernels/registry.hpp"
 #include "src/modes/cipher_key.hpp"
@@ -78,7 +79,7 @@ std::unique_ptr<Implementation> our_message(const Job& job, const Execution& exe
 }
 
 // Counts the keys of all kernels of many messages, which exist at once and take locked memory.
-class KeyCount {
+class KeyCount : NonCopyable {
  public:
   explicit KeyCount(std::uint64_t keys) : keys_(keys) {
     if (all_ + keys > limit) {
@@ -88,8 +89,6 @@ class KeyCount {
     all_ += keys;
   }
   ~KeyCount() { all_ -= keys_; }
-  KeyCount(const KeyCount&) = delete;
-  KeyCount& operator=(const KeyCount&) = delete;
   [[nodiscard]] std::uint64_t count() const { return keys_; }
 
  private:

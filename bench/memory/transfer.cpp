@@ -1,9 +1,7 @@
 #include "bench/memory/transfer.hpp"
 
-#include <cstdint>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,12 +31,8 @@ class PinnedCopy : public Case {
  public:
   using Case::Case;
 
-  void set_up() override {
-    try {
-      open();
-    } catch (const Error& error) {
-      throw Skip(error.what());
-    }
+  void set_up() override try { open(); } catch (const Error& error) {
+    throw Skip(error.what());
   }
 
   void call() override {

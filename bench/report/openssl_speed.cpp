@@ -38,14 +38,13 @@ struct Line {
 std::vector<Line> lines_of(const Outcome& outcome) {
   std::vector<const Result*> results;
   for (const Result& result : outcome.results) results.push_back(&result);
-  std::stable_sort(results.begin(), results.end(), [](const Result* a, const Result* b) {
+  std::ranges::stable_sort(results, [](const Result* a, const Result* b) {
     return place_of(a->row) < place_of(b->row);
   });
   std::vector<Line> lines;
   for (const Result* result : results) {
     const std::string label = label_of(result->row);
-    auto line = std::find_if(lines.begin(), lines.end(),
-                             [&](const Line& known) { return known.label == label; });
+    auto line = std::ranges::find(lines, label, &Line::label);
     if (line == lines.end()) line = lines.insert(line, Line{label, {}});
     line->by_size[result->row.bytes] = result;
   }
@@ -103,7 +102,7 @@ std::string method(const Outcome& outcome) {
 
 std::string remarks(const Outcome& outcome) {
   std::string text;
-  const auto noisy = std::count_if(outcome.results.begin(), outcome.results.end(), is_noisy);
+  const auto noisy = std::ranges::count_if(outcome.results, is_noisy);
   if (noisy > 0) {
     text += fmt::format(
         "The samples of {} of the numbers vary by more than {:.0f} %: measure again on an idle "
@@ -129,7 +128,7 @@ std::string openssl_speed_table(const Outcome& outcome) {
     width = std::max(width, line.label.size());
     for (const auto& [size, result] : line.by_size) add_once(sizes, size);
   }
-  std::sort(sizes.begin(), sizes.end());
+  std::ranges::sort(sizes);
 
   std::string text = heading(outcome);
   text += "The 'numbers' are in 1000s of bytes per second processed.\n";

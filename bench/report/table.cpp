@@ -124,12 +124,6 @@ double spread(const Result& result) {
   return s.median <= 0 ? 0 : 100 * 1.4826 * s.mad / s.median;
 }
 
-}  // namespace
-
-bool is_noisy(const Result& result) { return spread(result) > max_spread; }
-
-namespace {
-
 std::string spread_text(const Result& result) {
   if (result.statistics.median <= 0) return "-";
   return fmt::format("{:.1f}{}", spread(result), is_noisy(result) ? "!" : "");
@@ -147,8 +141,8 @@ std::vector<const Result*> sorted(const Outcome& outcome) {
                            row.keys.empty() ? 0 : row.messages, row.keys.size(), row.keys,
                            row.scope == "file" ? 0 : row.threads, -rate(*r));
   };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const Result* a, const Result* b) { return order(a) < order(b); });
+  std::ranges::stable_sort(rows,
+                           [&](const Result* a, const Result* b) { return order(a) < order(b); });
   return rows;
 }
 
@@ -162,27 +156,6 @@ std::string caption_of(const Column& column, const std::string& value, const Row
   text.replace(text.find("{}"), 2, value);
   return text;
 }
-
-}  // namespace
-
-std::string skipped_text(const std::vector<Skipped>& skipped) {
-  std::vector<std::string> lines;
-  std::map<std::string, unsigned> counts;
-  for (const Skipped& item : skipped) {
-    const std::string& who = item.row.who();
-    lines.push_back(fmt::format(
-        "{}: {}", who.empty() ? item.row.device + " " + item.row.scope : who, item.reason));
-    if (++counts[lines.back()] > 1) lines.pop_back();
-  }
-  std::string out;
-  for (const std::string& text : lines) {
-    const unsigned count = counts[text];
-    out += fmt::format("skipped {}{}\n", text, count == 1 ? "" : fmt::format(" ({} rows)", count));
-  }
-  return out;
-}
-
-namespace {
 
 // "versions: openssl-evp 3.5.8; age 1.1.1": a ratio says nothing without them.
 std::string versions_text(const std::vector<std::string>& rivals) {
@@ -290,19 +263,17 @@ std::pair<std::string, std::vector<Column>> split_columns(const std::vector<cons
 
 // How many times as fast as `rival` the result is; empty if the two do not compare.
 std::string ratio_to(const std::string& rival, const Result& result, const Outcome& outcome) {
-  const auto other =
-      std::find_if(outcome.results.begin(), outcome.results.end(), [&](const Result& candidate) {
-        return candidate.row.rival == rival && rate(candidate) > 0 && candidate.verified &&
-               comparable(result.row, candidate.row);
-      });
+  const auto other = std::ranges::find_if(outcome.results, [&](const Result& candidate) {
+    return candidate.row.rival == rival && rate(candidate) > 0 && candidate.verified &&
+           comparable(result.row, candidate.row);
+  });
   if (other == outcome.results.end() || result.row.rival == rival || !result.verified) return "";
   if (rate(result) <= 0 || is_noisy(result) || is_noisy(*other)) return "-";
   return ratio_text(rate(result) / rate(*other));
 }
 
 bool has_many_messages(const std::vector<const Result*>& rows) {
-  return std::any_of(rows.begin(), rows.end(),
-                     [](const Result* r) { return !r->row.keys.empty(); });
+  return std::ranges::any_of(rows, [](const Result* r) { return !r->row.keys.empty(); });
 }
 
 std::string grid_text(const Outcome& outcome, const std::vector<const Result*>& rows,
@@ -315,8 +286,7 @@ std::string grid_text(const Outcome& outcome, const std::vector<const Result*>& 
   if (many) grid.add_column("Mmsg/s", false);
   grid.add_column("\xc2\xb1%", false);
   for (const std::string& name : rivals) grid.add_column("/" + name, false);
-  const bool all_right =
-      std::all_of(rows.begin(), rows.end(), [](const Result* r) { return r->verified; });
+  const bool all_right = std::ranges::all_of(rows, [](const Result* r) { return r->verified; });
   if (!all_right) grid.add_column("", true);
 
   for (const Result* r : rows) {
@@ -343,7 +313,7 @@ std::string legend(const std::vector<const Result*>& rows, const std::vector<std
       "(NAME): a rival\n");
   out += versions_text(rivals);
   if (has_many_messages(rows)) out += "Mmsg/s: 10^6 messages per second\n";
-  if (std::any_of(rows.begin(), rows.end(), [](const Result* r) { return is_noisy(*r); })) {
+  if (std::ranges::any_of(rows, [](const Result* r) { return is_noisy(*r); })) {
     out += fmt::format(
         "!: the samples vary by more than {:.0f} %, so that ratios would mean nothing; measure "
         "again on an idle machine\n",
@@ -373,6 +343,25 @@ std::string legend(const std::vector<const Result*>& rows, const std::vector<std
 }
 
 }  // namespace
+
+bool is_noisy(const Result& result) { return spread(result) > max_spread; }
+
+std::string skipped_text(const std::vector<Skipped>& skipped) {
+  std::vector<std::string> lines;
+  std::map<std::string, unsigned> counts;
+  for (const Skipped& item : skipped) {
+    const std::string& who = item.row.who();
+    lines.push_back(fmt::format(
+        "{}: {}", who.empty() ? item.row.device + " " + item.row.scope : who, item.reason));
+    if (++counts[lines.back()] > 1) lines.pop_back();
+  }
+  std::string out;
+  for (const std::string& text : lines) {
+    const unsigned count = counts[text];
+    out += fmt::format("skipped {}{}\n", text, count == 1 ? "" : fmt::format(" ({} rows)", count));
+  }
+  return out;
+}
 
 std::string size_text(std::uint64_t bytes) {
   constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -88,22 +88,12 @@ class CMessages : public Implementation {
   std::vector<paraes_gcm_message> list_;
 };
 
-GcmHandle new_gcm(const Job& job, const paraes_execution& execution) {
-  paraes_gcm_key* made = nullptr;
-  check(paraes_gcm_key_new(&made, material().key.data(), key_bytes(job), &execution));
-  return GcmHandle(made);
-}
-
-BlockHandle new_block(const Job& job, const paraes_execution& execution) {
-  paraes_block_key* made = nullptr;
-  check(paraes_block_key_new(&made, material().key.data(), key_bytes(job), &execution));
-  return BlockHandle(made);
-}
-
-XtsHandle new_xts(const Job& job, const paraes_execution& execution) {
-  paraes_xts_key* made = nullptr;
-  check(paraes_xts_key_new(&made, material().key.data(), key_bytes(job), job.unit, &execution));
-  return XtsHandle(made);
+// make(&handle, key, its bytes, more…) makes the handle.
+template <class Handle, class Make, class... More>
+Handle new_key(Make make, const Job& job, More... more) {
+  typename Handle::pointer made = nullptr;
+  check(make(&made, material().key.data(), key_bytes(job), more...));
+  return Handle(made);
 }
 
 std::unique_ptr<Implementation> make_c(const Job& job) {
@@ -111,18 +101,20 @@ std::unique_ptr<Implementation> make_c(const Job& job) {
   if (job.offset != 0) throw Skip("paraes-c: whole messages only");
   paraes_execution execution = PARAES_EXECUTION;
   execution.threads = job.threads == 0 ? PARAES_ALL_CORES : static_cast<unsigned>(job.threads);
-  if (job.message != 0) return std::make_unique<CMessages>(new_gcm(job, execution), job);
+  if (job.message != 0)
+    return std::make_unique<CMessages>(new_key<GcmHandle>(paraes_gcm_key_new, job, &execution),
+                                       job);
   const bool encrypts = job.direction == Direction::encrypt;
   switch (job.mode.value()) {
     case Mode::ecb:
-      return c_message(new_block(job, execution), job,
+      return c_message(new_key<BlockHandle>(paraes_block_key_new, job, &execution), job,
                        [=](const paraes_block_key* key, const std::uint8_t* in, std::size_t bytes,
                            std::uint8_t* out, std::uint8_t*) {
                          return encrypts ? paraes_ecb_encrypt(key, in, bytes, out)
                                          : paraes_ecb_decrypt(key, in, bytes, out);
                        });
     case Mode::cbc:
-      return c_message(new_block(job, execution), job,
+      return c_message(new_key<BlockHandle>(paraes_block_key_new, job, &execution), job,
                        [=](const paraes_block_key* key, const std::uint8_t* in, std::size_t bytes,
                            std::uint8_t* out, std::uint8_t*) {
                          const std::uint8_t* const iv = material().iv.data();
@@ -130,13 +122,13 @@ std::unique_ptr<Implementation> make_c(const Job& job) {
                                          : paraes_cbc_decrypt(key, iv, in, bytes, out);
                        });
     case Mode::ctr:
-      return c_message(new_block(job, execution), job,
+      return c_message(new_key<BlockHandle>(paraes_block_key_new, job, &execution), job,
                        [](const paraes_block_key* key, const std::uint8_t* in, std::size_t bytes,
                           std::uint8_t* out, std::uint8_t*) {
                          return paraes_ctr(key, material().iv.data(), 0, in, bytes, out);
                        });
     case Mode::xts:
-      return c_message(new_xts(job, execution), job,
+      return c_message(new_key<XtsHandle>(paraes_xts_key_new, job, job.unit, &execution), job,
                        [encrypts, first = xts_tweak(first_unit(job))](
                            const paraes_xts_key* key, const std::uint8_t* in, std::size_t bytes,
                            std::uint8_t* out, std::uint8_t*) {
@@ -146,7 +138,7 @@ std::unique_ptr<Implementation> make_c(const Job& job) {
     case Mode::gcm:
       break;
   }
-  return c_message(new_gcm(job, execution), job,
+  return c_message(new_key<GcmHandle>(paraes_gcm_key_new, job, &execution), job,
                    [=](const paraes_gcm_key* key, const std::uint8_t* in, std::size_t bytes,
                        std::uint8_t* out, std::uint8_t* tag) {
                      const auto& nonce = material().nonce;

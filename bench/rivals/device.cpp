@@ -9,7 +9,6 @@
 #include <optional>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "bench/memory/arena.hpp"
 #include "bench/memory/oracle.hpp"
@@ -22,16 +21,10 @@ namespace paraes::bench {
 namespace {
 
 constexpr const char* function_of(Mode mode) {
-  switch (mode) {
-    case Mode::ecb:
-      return "rival_device_ecb";
-    case Mode::ctr:
-      return "rival_device_ctr";
-    case Mode::gcm:
-      return "rival_device_gcm";
-    default:
-      return nullptr;
-  }
+  return mode == Mode::ecb   ? "rival_device_ecb"
+         : mode == Mode::ctr ? "rival_device_ctr"
+         : mode == Mode::gcm ? "rival_device_gcm"
+                             : nullptr;
 }
 
 std::string traffic_of_library(const LibraryFile& file) {
@@ -44,6 +37,21 @@ std::string traffic_of_library(const LibraryFile& file) {
                             reads_and_writes, generates_only));
   }
   return said;
+}
+
+// Keeps the queue busy for a while, so that work on other queues is done before what follows.
+void hold_up(gpu::Device& device, gpu::Queue& queue) {
+  if (device.info().is_cpu) return;  // PoCL does one thing after another
+  constexpr std::size_t most = std::size_t{64} << 20;
+  for (std::size_t bytes = most; bytes >= (std::size_t{1} << 20); bytes /= 2) {
+    try {
+      const gpu::Memory scratch = device.allocate(bytes);
+      for (int i = 0; i < 32; ++i) queue.clear(scratch, 0, bytes);
+      return;
+    } catch (const OutOfMemory&) {
+      continue;
+    }
+  }
 }
 
 }  // namespace
@@ -115,8 +123,7 @@ DeviceRivalCase::~DeviceRivalCase() {
   }
 }
 
-template <class Work>
-int DeviceRivalCase::call_library(Work work) {
+int DeviceRivalCase::call_library(auto work) {
   int result = 0;
   arena_->context()->device().while_current([&] {
     try {
@@ -229,25 +236,6 @@ void DeviceRivalCase::check_stream() {
       "the device works on after the stream is done: " + rival_->name +
       " does not use the stream that it was given, or not for all of its work");
 }
-
-namespace {
-
-// Keeps the queue busy for a while, so that work on other queues is done before what follows.
-void hold_up(gpu::Device& device, gpu::Queue& queue) {
-  if (device.info().is_cpu) return;  // PoCL does one thing after another
-  constexpr std::size_t most = std::size_t{64} << 20;
-  for (std::size_t bytes = most; bytes >= (std::size_t{1} << 20); bytes /= 2) {
-    try {
-      const gpu::Memory scratch = device.allocate(bytes);
-      for (int i = 0; i < 32; ++i) queue.clear(scratch, 0, bytes);
-      return;
-    } catch (const OutOfMemory&) {
-      continue;
-    }
-  }
-}
-
-}  // namespace
 
 // The text and the counter are ones that no call has had. The output is cleared behind other work
 // of the stream: what the library does on another stream is done before that, and lost.

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -65,8 +64,7 @@ class DeviceRivalCase : public Case {
   [[nodiscard]] std::array<std::uint8_t, 16> next_counter();
   void check_stream();
   // Calls a function of the library with the device current on this thread.
-  template <class Work>
-  int call_library(Work work);
+  int call_library(auto work);
   [[nodiscard]] bool is_key_stream(const Job& job, std::uint8_t* text) const;
 
   Job job_;

@@ -18,8 +18,7 @@ std::string cipher_name(unsigned mode, unsigned key_size) {
 }
 
 // Calls set(pointer, function, name) for each function but those of ciphers.
-template <class Set>
-EvpFunctions functions_by(const Set& set) {
+EvpFunctions functions_by(const auto& set) {
   EvpFunctions f;
   set(f.new_context, EVP_CIPHER_CTX_new, "EVP_CIPHER_CTX_new");
   set(f.free_context, EVP_CIPHER_CTX_free, "EVP_CIPHER_CTX_free");

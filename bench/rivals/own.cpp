@@ -6,7 +6,6 @@
 #include <cctype>
 #include <fstream>
 #include <stdexcept>
-#include <string_view>
 
 #include "bench/harness/case.hpp"
 #include "bench/rivals/device.hpp"

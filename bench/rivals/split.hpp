@@ -52,8 +52,7 @@ class Split {
 
   // Calls body(range, from, bytes, iv) for each range, concurrently. `iv` is the block that CBC
   // starts with, or the first counter block in CTR.
-  template <class Body>
-  void run(const std::uint8_t* in, Body body) {
+  void run(const std::uint8_t* in, auto body) {
     const bool chained = job_.mode == Mode::cbc;
     if (chained) save_chains(in);
     executor_.run(granules_, min_granules_,
@@ -82,8 +81,7 @@ class Split {
 
   // Calls body(range, message) for the GCM message of the job or for each of many; different ranges
   // concurrently.
-  template <class Body>
-  void each_message(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag, Body body) const {
+  void each_message(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag, auto body) const {
     if (job_.message == 0) {
       body(0U, GcmMessage{0, material().nonce.data(), in, out, job_.bytes, tag});
       return;
@@ -114,8 +112,7 @@ class Split {
   }
 
   // Calls f(tweak, from, bytes) for each data unit in [from, from + bytes).
-  template <class F>
-  void each_unit(std::uint64_t from, std::uint64_t bytes, F f) const {
+  void each_unit(std::uint64_t from, std::uint64_t bytes, auto f) const {
     const std::uint64_t end = from + bytes;
     for (std::uint64_t u = from / units_.unit; from < end; ++u) {
       const std::size_t size = units_.size(u);

@@ -59,8 +59,7 @@ class FilePlanner {
   }
 
   // `make` returns the tool of a row and its checker, or throws Skip.
-  template <class Make>
-  void add(Row row, const FileRowJob& job, FileCheck check, Make make) {
+  void add(Row row, const FileRowJob& job, FileCheck check, auto make) {
     group_.add(std::move(row), [&](const Row& r) {
       std::pair<FileTool, FileTool> tools = make(r);
       return make_file_case(r, job, check, std::move(tools.first), std::move(tools.second),

@@ -1,6 +1,5 @@
 // Memory scope: how fast is a kernel on data in the memory of its device, which is host memory for
 // the CPU and GPU memory for a GPU?
-#include <algorithm>
 #include <utility>
 
 #include "bench/memory/arena.hpp"
@@ -67,8 +66,7 @@ class MemoryPlanner {
   }
 
   // `make` returns the case or throws Skip.
-  template <class Make>
-  void add(Row row, const Job& job, Make make) {
+  void add(Row row, const Job& job, auto make) {
     group_.add(std::move(row), [&](const Row& r) {
       refuse(job);
       return make(r);

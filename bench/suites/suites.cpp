@@ -1,7 +1,6 @@
 #include "bench/suites/suites.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "bench/memory/openmp.hpp"
 #include "paraes/devices.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,8 +34,7 @@ void refuse(const FileRowJob& job, std::uint64_t bytes);
 [[nodiscard]] bool is_authenticated(const std::string& format);
 
 // Calls add(job) for every job in host memory that the axes describe.
-template <class Add>
-void each_job(const Axes& axes, std::uint64_t bytes, int threads, const Add& add) {
+void each_job(const Axes& axes, std::uint64_t bytes, int threads, const auto& add) {
   for (const bool in_place : axes.in_place) {
     for (const Mode mode : axes.modes) {
       for (const int bits : axes.key_bits) {
@@ -49,8 +47,7 @@ void each_job(const Axes& axes, std::uint64_t bytes, int threads, const Add& add
 }
 
 // Calls add(job) for every job of many messages on the CPU that the axes describe.
-template <class Add>
-void each_job_of_messages(const Axes& axes, std::uint64_t bytes, int threads, const Add& add) {
+void each_job_of_messages(const Axes& axes, std::uint64_t bytes, int threads, const auto& add) {
   for (const std::uint64_t message : axes.messages) {
     if (message == 0) continue;
     each_job(axes, bytes, threads, [&](Job job) {
@@ -74,13 +71,10 @@ class GroupBuilder {
   explicit GroupBuilder(BenchPlan& plan) : plan_(plan) {}
 
   // make(row) returns the case of the row, or throws Skip: then the row is listed as skipped.
-  template <class Make>
-  void add(Row row, const Make& make) {
-    try {
-      group_.push_back(make(row));
-    } catch (const Skip& skip) {
-      plan_.skipped.push_back({std::move(row), skip.what()});
-    }
+  void add(Row row, const auto& make) try {
+    group_.push_back(make(row));
+  } catch (const Skip& skip) {
+    plan_.skipped.push_back({std::move(row), skip.what()});
   }
 
   // Moves the group to the plan, unless it is empty, and begins the next.

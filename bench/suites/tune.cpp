@@ -294,11 +294,10 @@ class Tuning {
     double sum = 0;
     for (const Name& name : list) sum += cost(name);
     while (!list.empty() && sum > left()) {
-      const auto slowest =
-          std::max_element(list.begin(), list.end(), [&](const Name& a, const Name& b) {
-            return std::pair(!a.gpu_tuning.empty(), cost(a)) <
-                   std::pair(!b.gpu_tuning.empty(), cost(b));
-          });
+      const auto slowest = std::ranges::max_element(list, [&](const Name& a, const Name& b) {
+        return std::pair(!a.gpu_tuning.empty(), cost(a)) <
+               std::pair(!b.gpu_tuning.empty(), cost(b));
+      });
       sum -= cost(*slowest);
       if (pass_ == 0 && slowest->gpu_tuning.empty()) {
         leave_out(*slowest, bytes, "not enough time (use --seconds)");

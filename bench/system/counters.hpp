@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "src/core/non_copyable.hpp"
+
 namespace paraes::bench {
 
 // An event as perf_event_open(2) names it.
@@ -24,13 +26,11 @@ using Counts = std::map<std::string, double>;  // by name of the event
 
 // Counts what the threads of this process do in user space: those that there are now, and those
 // that they start later.
-class Counters {
+class Counters : NonCopyable {
  public:
   // An event that cannot be opened for all threads is left out.
   explicit Counters(const std::vector<CounterEvent>& events = processor_events());
   ~Counters();
-  Counters(const Counters&) = delete;
-  Counters& operator=(const Counters&) = delete;
 
   [[nodiscard]] bool available() const { return !events_.empty(); }
   // Why an event is left out: that of the first one. Empty if none is.

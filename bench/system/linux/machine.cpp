@@ -4,6 +4,7 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
+#include <array>
 #include <fstream>
 
 namespace paraes::bench {
@@ -41,22 +42,17 @@ std::string c_library() { return std::string("glibc ") + gnu_get_libc_version();
 std::string file_system_of(const std::string& path) {
   struct statfs info = {};
   if (statfs(path.c_str(), &info) != 0) return {};
-  switch (info.f_type) {
-    case TMPFS_MAGIC:
-      return "tmpfs";
-    case EXT4_SUPER_MAGIC:
-      return "ext4";
-    case XFS_SUPER_MAGIC:
-      return "xfs";
-    case BTRFS_SUPER_MAGIC:
-      return "btrfs";
-    case NFS_SUPER_MAGIC:
-      return "nfs";
-    case OVERLAYFS_SUPER_MAGIC:
-      return "overlayfs";
-    default:
-      return "unknown file system";
+  static constexpr std::array<std::pair<unsigned long, const char*>, 6> known = {
+      {{TMPFS_MAGIC, "tmpfs"},
+       {EXT4_SUPER_MAGIC, "ext4"},
+       {XFS_SUPER_MAGIC, "xfs"},
+       {BTRFS_SUPER_MAGIC, "btrfs"},
+       {NFS_SUPER_MAGIC, "nfs"},
+       {OVERLAYFS_SUPER_MAGIC, "overlayfs"}}};
+  for (const auto& [magic, name] : known) {
+    if (magic == static_cast<unsigned long>(info.f_type)) return name;
   }
+  return "unknown file system";
 }
 
 }  // namespace paraes::bench
