@@ -38,9 +38,7 @@ struct Line {
 std::vector<Line> lines_of(const Outcome& outcome) {
   std::vector<const Result*> results;
   for (const Result& result : outcome.results) results.push_back(&result);
-  std::ranges::stable_sort(results, [](const Result* a, const Result* b) {
-    return place_of(a->row) < place_of(b->row);
-  });
+  std::ranges::stable_sort(results, {}, [](const Result* r) { return place_of(r->row); });
   std::vector<Line> lines;
   for (const Result* result : results) {
     const std::string label = label_of(result->row);

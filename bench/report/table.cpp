@@ -141,8 +141,7 @@ std::vector<const Result*> sorted(const Outcome& outcome) {
                            row.keys.empty() ? 0 : row.messages, row.keys.size(), row.keys,
                            row.scope == "file" ? 0 : row.threads, -rate(*r));
   };
-  std::ranges::stable_sort(rows,
-                           [&](const Result* a, const Result* b) { return order(a) < order(b); });
+  std::ranges::stable_sort(rows, {}, order);
   return rows;
 }
 

@@ -73,7 +73,7 @@ Points points_of(const Profile& profile, const bench::TunedKernel& name) {
   for (const bench::Rate& rate : profile.rates) {
     if (rate.name == name) points.push_back(&rate);
   }
-  std::ranges::sort(points, [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
+  std::ranges::sort(points, {}, &bench::Rate::bytes);
   return points;
 }
 

@@ -184,8 +184,7 @@ std::string fitting(std::vector<Part> parts, std::size_t columns) {
     if (columns_of(line) <= columns || parts.size() <= 1) {
       return line.erase(0, line.find_first_not_of(' '));
     }
-    parts.erase(std::ranges::min_element(
-        parts, [](const Part& a, const Part& b) { return a.importance < b.importance; }));
+    parts.erase(std::ranges::min_element(parts, {}, &Part::importance));
   }
 }
 

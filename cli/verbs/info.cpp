@@ -117,8 +117,7 @@ std::optional<std::vector<Tensor>> tensors_in(PositionalSource& source, const Me
     if (!tensor) return {};
     tensors.push_back(std::move(*tensor));
   }
-  std::ranges::stable_sort(tensors,
-                           [](const Tensor& a, const Tensor& b) { return a.begin < b.begin; });
+  std::ranges::stable_sort(tensors, {}, &Tensor::begin);
   return tensors;
 }
 

@@ -143,8 +143,7 @@ void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments) {
     if (entries.empty()) entries.reserve(segments.size());
     entries.push_back({&segment, key});
   }
-  std::ranges::stable_sort(
-      entries, [](const Entry& a, const Entry& b) { return kind_of(*a.key) < kind_of(*b.key); });
+  std::ranges::stable_sort(entries, {}, [](const Entry& entry) { return kind_of(*entry.key); });
   for (auto first = entries.begin(); first != entries.end();) {
     const auto last = std::find_if(first, entries.end(), [&](const Entry& entry) {
       return &entry.key->pool() != &first->key->pool();

@@ -22,7 +22,7 @@ bool continues(const BadRange& before, const BadRange& range) {
 
 // Sorts the ranges and joins adjacent ones.
 void join(std::vector<BadRange>& bad) {
-  std::ranges::sort(bad, [](const BadRange& a, const BadRange& b) { return a.offset < b.offset; });
+  std::ranges::sort(bad, {}, &BadRange::offset);
   std::size_t joined = 0;
   for (const BadRange& range : bad) {
     if (joined != 0 && continues(bad[joined - 1], range)) {
