@@ -36,7 +36,7 @@ DeviceBuffer buffer_at(const paraes_device_buffer* buffer, const char* name) {
   return buffer_of(require(buffer, name));
 }
 
-DeviceMessage message_of(const paraes_device_message& given) {
+DeviceMessage described(const paraes_device_message& given) {
   DeviceMessage message;
   message.in = given.in;
   message.out = given.out;
@@ -48,7 +48,7 @@ DeviceMessage message_of(const paraes_device_message& given) {
   return message;
 }
 
-DeviceText text_of(const paraes_device_text& given) {
+DeviceText described(const paraes_device_text& given) {
   DeviceText text;
   text.in = buffer_of(given.in);
   text.out = buffer_of(given.out);
@@ -59,21 +59,13 @@ DeviceText text_of(const paraes_device_text& given) {
   return text;
 }
 
-std::vector<DeviceMessage> messages_at(const paraes_device_message* messages, std::size_t count,
-                                       std::size_t message_bytes) {
-  const Elements<const paraes_device_message> given(messages, count, "messages", message_bytes);
-  std::vector<DeviceMessage> list;
+// The messages or texts of an array, which is the argument `name`.
+template <class Element>
+auto list_at(const Element* first, std::size_t count, const char* name, std::size_t stride) {
+  const Elements<const Element> given(first, count, name, stride);
+  std::vector<decltype(described(*first))> list;
   list.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) list.push_back(message_of(given[i]));
-  return list;
-}
-
-std::vector<DeviceText> texts_at(const paraes_device_text* texts, std::size_t count,
-                                 std::size_t text_bytes) {
-  const Elements<const paraes_device_text> given(texts, count, "texts", text_bytes);
-  std::vector<DeviceText> list;
-  list.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) list.push_back(text_of(given[i]));
+  for (std::size_t i = 0; i < count; ++i) list.push_back(described(given[i]));
   return list;
 }
 
@@ -112,15 +104,6 @@ int enqueue(Handle** place, const Enqueue& work) noexcept {
   });
 }
 
-template <class Handle>
-int ask(const Handle* work, int* ready, const char* name,
-        bool (*is_ready)(const Handle& handle)) noexcept {
-  return call([&] {
-    require(ready, "ready") = 0;
-    *ready = is_ready(require(work, name)) ? 1 : 0;
-  });
-}
-
 [[noreturn]] void refuse_messages() {
   throw IntegrityError(
       "the GCM tag does not match: wrong key, nonce or associated data, or damaged data");
@@ -132,24 +115,26 @@ int ask(const Handle* work, int* ready, const char* name,
 using paraes::c::buffer_at;
 using paraes::c::call;
 using paraes::c::enqueue;
-using paraes::c::messages_at;
+using paraes::c::list_at;
 using paraes::c::require;
 using paraes::c::stream_at;
-using paraes::c::texts_at;
 
 extern "C" {
 
 int paraes_device_work_ready(const paraes_device_work* work, int* ready) {
-  return paraes::c::ask<paraes_device_work>(
-      work, ready, "work", [](const paraes_device_work& handle) { return handle.work.ready(); });
+  return call([&] {
+    require(ready, "ready") = 0;
+    *ready = require(work, "work").work.ready() ? 1 : 0;
+  });
 }
 
 void paraes_device_work_free(paraes_device_work* work) { delete work; }
 
 int paraes_device_verdict_ready(const paraes_device_verdict* verdict, int* ready) {
-  return paraes::c::ask<paraes_device_verdict>(
-      verdict, ready, "verdict",
-      [](const paraes_device_verdict& handle) { return handle.verdict.ready(); });
+  return call([&] {
+    require(ready, "ready") = 0;
+    *ready = require(verdict, "verdict").verdict.ready() ? 1 : 0;
+  });
 }
 
 int paraes_device_verdict_at(const paraes_device_verdict* verdict, std::size_t index) {
@@ -187,7 +172,7 @@ int paraes_device_gcm_encrypt(paraes_device_gcm* gcm, const paraes_device_buffer
   return enqueue(work, [&] {
     return require(gcm, "gcm")
         .cipher.encrypt(buffer_at(in, "in"), buffer_at(out, "out"),
-                        messages_at(messages, count, message_bytes), stream_at(stream));
+                        list_at(messages, count, "messages", message_bytes), stream_at(stream));
   });
 }
 
@@ -200,7 +185,8 @@ int paraes_device_gcm_decrypt(paraes_device_gcm* gcm, const paraes_device_buffer
     return new paraes_device_verdict{
         require(gcm, "gcm")
             .cipher.decrypt(buffer_at(in, "in"), buffer_at(out, "out"),
-                            messages_at(messages, count, message_bytes), stream_at(stream))};
+                            list_at(messages, count, "messages", message_bytes),
+                            stream_at(stream))};
   });
 }
 
@@ -209,7 +195,7 @@ int paraes_device_gcm_encrypt_texts(paraes_device_gcm* gcm, const paraes_device_
                                     const paraes_stream* stream, paraes_device_work** work) {
   return enqueue(work, [&] {
     return require(gcm, "gcm")
-        .cipher.encrypt(texts_at(texts, count, text_bytes), stream_at(stream));
+        .cipher.encrypt(list_at(texts, count, "texts", text_bytes), stream_at(stream));
   });
 }
 
@@ -218,7 +204,8 @@ int paraes_device_gcm_decrypt_texts(paraes_device_gcm* gcm, const paraes_device_
                                     const paraes_stream* stream, paraes_device_verdict** verdict) {
   return paraes::c::make_handle(verdict, [&] {
     return new paraes_device_verdict{
-        require(gcm, "gcm").cipher.decrypt(texts_at(texts, count, text_bytes), stream_at(stream))};
+        require(gcm, "gcm")
+            .cipher.decrypt(list_at(texts, count, "texts", text_bytes), stream_at(stream))};
   });
 }
 
@@ -245,7 +232,7 @@ int paraes_device_ctr_process(paraes_device_ctr* ctr, const paraes_device_buffer
   return enqueue(work, [&] {
     return require(ctr, "ctr")
         .cipher.process(buffer_at(in, "in"), buffer_at(out, "out"),
-                        messages_at(messages, count, message_bytes), stream_at(stream));
+                        list_at(messages, count, "messages", message_bytes), stream_at(stream));
   });
 }
 
@@ -254,7 +241,7 @@ int paraes_device_ctr_process_texts(paraes_device_ctr* ctr, const paraes_device_
                                     const paraes_stream* stream, paraes_device_work** work) {
   return enqueue(work, [&] {
     return require(ctr, "ctr")
-        .cipher.process(texts_at(texts, count, text_bytes), stream_at(stream));
+        .cipher.process(list_at(texts, count, "texts", text_bytes), stream_at(stream));
   });
 }
 

@@ -230,8 +230,31 @@ struct paraes_decryptor {
   }
 };
 
+namespace paraes::c {
+namespace {
+
+// Makes a call on a message that is processed piece by piece: work(handle, in, out) returns how
+// many bytes it has written.
+template <class Handle, class Work>
+int process(Handle* handle, const char* name, const void* in, std::size_t bytes, void* out,
+            std::size_t capacity, std::size_t* written, const Work& work) noexcept {
+  return call([&] {
+    require(written, "written") = 0;
+    Handle& made = require(handle, name);
+    const Bytes text = bytes_at(in, bytes, "in");
+    const MutableBytes room = room_at(out, capacity, "out");
+    made.check(bytes, capacity);
+    check_apart(text, room);
+    made.progress([&] { *written = work(made, text, room); });
+  });
+}
+
+}  // namespace
+}  // namespace paraes::c
+
 using paraes::c::bytes_at;
 using paraes::c::call;
+using paraes::c::process;
 using paraes::c::require;
 using paraes::c::room_at;
 using paraes::c::secret_of;
@@ -367,37 +390,25 @@ std::size_t paraes_encryptor_bound(const paraes_encryptor* encryptor, std::size_
 
 int paraes_encryptor_update(paraes_encryptor* encryptor, const void* in, std::size_t bytes,
                             void* out, std::size_t capacity, std::size_t* written) {
-  return call([&] {
-    require(written, "written") = 0;
-    paraes_encryptor& made = require(encryptor, "encryptor");
-    const paraes::Bytes plain = bytes_at(in, bytes, "in");
-    const paraes::MutableBytes room = room_at(out, capacity, "out");
-    made.check(bytes, capacity);
-    paraes::c::check_apart(plain, room);
-    made.progress([&] {
-      const std::size_t header = made.put_header(room);
-      const std::size_t sealed = made.stream.output_bytes(bytes);
-      made.stream.update(plain, room.subspan(header, sealed));
-      *written = header + sealed;
-    });
-  });
+  return process(encryptor, "encryptor", in, bytes, out, capacity, written,
+                 [](paraes_encryptor& made, paraes::Bytes plain, paraes::MutableBytes room) {
+                   const std::size_t header = made.put_header(room);
+                   const std::size_t sealed = made.stream.output_bytes(plain.size());
+                   made.stream.update(plain, room.subspan(header, sealed));
+                   return header + sealed;
+                 });
 }
 
 int paraes_encryptor_finish(paraes_encryptor* encryptor, void* out, std::size_t capacity,
                             std::size_t* written) {
-  return call([&] {
-    require(written, "written") = 0;
-    paraes_encryptor& made = require(encryptor, "encryptor");
-    const paraes::MutableBytes room = room_at(out, capacity, "out");
-    made.check(0, capacity);
-    made.progress([&] {
-      const std::size_t header = made.put_header(room);
-      const std::size_t sealed = made.stream.final_bytes();
-      made.stream.finish(room.subspan(header, sealed));
-      *written = header + sealed;
-    });
-    made.progress.end();
-  });
+  return process(encryptor, "encryptor", nullptr, 0, out, capacity, written,
+                 [](paraes_encryptor& made, paraes::Bytes, paraes::MutableBytes room) {
+                   const std::size_t header = made.put_header(room);
+                   const std::size_t sealed = made.stream.final_bytes();
+                   made.stream.finish(room.subspan(header, sealed));
+                   made.progress.end();
+                   return header + sealed;
+                 });
 }
 
 int paraes_decryptor_new(paraes_decryptor** decryptor, const paraes_secret* secret,
@@ -416,38 +427,26 @@ std::size_t paraes_decryptor_bound(const paraes_decryptor* decryptor, std::size_
 
 int paraes_decryptor_update(paraes_decryptor* decryptor, const void* in, std::size_t bytes,
                             void* out, std::size_t capacity, std::size_t* written) {
-  return call([&] {
-    require(written, "written") = 0;
-    paraes_decryptor& made = require(decryptor, "decryptor");
-    const paraes::Bytes sealed = bytes_at(in, bytes, "in");
-    const paraes::MutableBytes room = room_at(out, capacity, "out");
-    made.check(bytes, capacity);
-    paraes::c::check_apart(sealed, room);
-    made.progress([&] {
-      const paraes::Bytes rest = made.take_header(sealed);
-      if (!made.stream) return;
-      const std::size_t plain = made.stream->output_bytes(rest.size());
-      made.stream->update(rest, room.first(plain));
-      *written = plain;
-    });
-  });
+  return process(decryptor, "decryptor", in, bytes, out, capacity, written,
+                 [](paraes_decryptor& made, paraes::Bytes sealed, paraes::MutableBytes room) {
+                   const paraes::Bytes rest = made.take_header(sealed);
+                   if (!made.stream) return std::size_t{0};
+                   const std::size_t plain = made.stream->output_bytes(rest.size());
+                   made.stream->update(rest, room.first(plain));
+                   return plain;
+                 });
 }
 
 int paraes_decryptor_finish(paraes_decryptor* decryptor, void* out, std::size_t capacity,
                             std::size_t* written) {
-  return call([&] {
-    require(written, "written") = 0;
-    paraes_decryptor& made = require(decryptor, "decryptor");
-    const paraes::MutableBytes room = room_at(out, capacity, "out");
-    made.check(0, capacity);
-    made.progress([&] {
-      if (!made.stream) made.open_header();  // which says what is missing
-      const std::size_t plain = made.stream->final_bytes();
-      made.stream->finish(room.first(plain));
-      *written = plain;
-    });
-    made.progress.end();
-  });
+  return process(decryptor, "decryptor", nullptr, 0, out, capacity, written,
+                 [](paraes_decryptor& made, paraes::Bytes, paraes::MutableBytes room) {
+                   if (!made.stream) made.open_header();  // which says what is missing
+                   const std::size_t plain = made.stream->final_bytes();
+                   made.stream->finish(room.first(plain));
+                   made.progress.end();
+                   return plain;
+                 });
 }
 
 }  // extern "C"
