@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "paraes/kdf.hpp"
 #include "python/native/common.hpp"
 
 namespace paraes::python {
@@ -122,9 +121,7 @@ nb::bytes generate_key(AnyInt length) {
   if (bit_length != 128 && bit_length != 192 && bit_length != 256) {
     throw InvalidArgument("bit_length: it is 128, 192 or 256, not " + std::to_string(bit_length));
   }
-  NewBytes key(static_cast<std::size_t>(bit_length / 8));
-  random_bytes(key.span());
-  return key.take();
+  return random_key(static_cast<std::size_t>(bit_length / 8));
 }
 
 }  // namespace

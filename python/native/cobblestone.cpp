@@ -5,7 +5,6 @@
 #include <array>
 #include <memory>
 
-#include "paraes/kdf.hpp"
 #include "paraes/message_streams.hpp"
 #include "paraes/recipients.hpp"
 #include "python/native/common.hpp"
@@ -21,13 +20,6 @@ SecretBytes key_of(nb::handle object) {
                           std::to_string(KeyBytes) + " bytes, not " + std::to_string(key.size()));
   }
   return SecretBytes(key.bytes());
-}
-
-template <std::size_t KeyBytes>
-nb::bytes generate_key() {
-  NewBytes key(KeyBytes);
-  random_bytes(key.span());
-  return key.take();
 }
 
 // Throws for a kernel, a device or a number of threads that cannot be used.
@@ -310,24 +302,19 @@ nb::class_<T> bind_keyed(nb::module_& m, const std::string& name, const std::str
 
 template <class T>
 void bind_streaming(nb::class_<T>& made) {
-  made.def(
-      "update", [](T& self, AnyBuffer data) { return self.update(data); }, nb::arg("data"),
-      "Returns the output of all segments that data completes.");
-  made.def(
-      "update_into",
-      [](T& self, AnyBuffer data, AnyBuffer buf) { return self.update_into(data, buf); },
-      nb::arg("data"), nb::arg("buf"),
-      "Writes the same to buf, which does not overlap data and may have more bytes than "
-      "needed. Returns how many were written.");
-  made.def(
-      "finalize", [](T& self) { return self.finalize(); },
-      "Ends the message and returns the rest of the output.");
+  made.def("update", &T::update, nb::arg("data"),
+           "Returns the output of all segments that data completes.")
+      .def("update_into", &T::update_into, nb::arg("data"), nb::arg("buf"),
+           "Writes the same to buf, which does not overlap data and may have more bytes than "
+           "needed. Returns how many were written.")
+      .def("finalize", &T::finalize, "Ends the message and returns the rest of the output.");
 }
 
 template <std::size_t KeyBytes>
 void bind_size(nb::module_& m) {
   const std::string bits = std::to_string(8 * KeyBytes);
   const std::string key = std::to_string(KeyBytes);
+  const auto new_key = [] { return random_key(KeyBytes); };
   auto encryptor = bind_keyed<Encryptor<KeyBytes>>(
       m, "Cobblestone" + bits + "Encryptor",
       "Encrypts one message as Cobblestone-" + bits + R"( (c2sp.org/chunked-encryption).
@@ -336,7 +323,7 @@ key has )" +
           key + R"( random bytes. context, at most 544 bytes, is authenticated and not part of the
 output: decryption needs the same. The output is 56 bytes longer than the plaintext, and 16 more for
 each segment of 16 KiB. After finalize, calls raise AlreadyFinalized.)");
-  encryptor.def_static("generate_key", generate_key<KeyBytes>, "A random key.");
+  encryptor.def_static("generate_key", new_key, "A random key.");
   bind_streaming(encryptor);
   auto decryptor = bind_keyed<Decryptor<KeyBytes>>(
       m, "Cobblestone" + bits + "Decryptor", "Decrypts one message of Cobblestone-" + bits + R"(.
@@ -352,7 +339,7 @@ kinds of InvalidTag; after them, calls raise AlreadyFinalized.)");
 
 One object may be used by any number of threads at once. buf has exactly the size of the result and
 does not overlap data. Nothing is returned, and buf is all zero, unless all of data authenticates.)");
-  one_shot.def_static("generate_key", generate_key<KeyBytes>, "A random key.")
+  one_shot.def_static("generate_key", new_key, "A random key.")
       .def("encrypt", &Whole::template crypt<Direction::encrypt>, nb::arg("data"),
            "Returns the message.")
       .def("encrypt_into", &Whole::template crypt_into<Direction::encrypt>, nb::arg("data"),

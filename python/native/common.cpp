@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "paraes/kdf.hpp"
 #include "paraes/threads.hpp"
 #include "src/core/system/memory.hpp"
 
@@ -65,6 +66,12 @@ void NewBytes::request_huge_pages() const noexcept {
   const std::size_t before = (system::huge_page - address % system::huge_page) % system::huge_page;
   const std::size_t bytes = (size_ - before) / system::huge_page * system::huge_page;
   system::request_huge_pages(data_ + before, bytes);
+}
+
+nb::bytes random_key(std::size_t bytes) {
+  NewBytes key(bytes);
+  random_bytes(key.span());
+  return key.take();
 }
 
 DeviceUse::DeviceUse(const Execution& where)

@@ -115,6 +115,8 @@ class NewBytes {
   std::size_t size_ = 0;
 };
 
+[[nodiscard]] nb::bytes random_key(std::size_t bytes);
+
 // Releases the GIL while it exists, if `bytes` bytes are worth it.
 class WithoutGil {
  public:

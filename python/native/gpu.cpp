@@ -94,63 +94,55 @@ void wait_until(const Ready& ready) {
   }
 }
 
-class GpuWork {
+// What a call has enqueued.
+template <class T>
+class Enqueued {
  public:
-  GpuWork(DeviceWork work, const DeviceUse& use) : work_(std::move(work)), use_(use) {}
-  GpuWork(GpuWork&&) = default;
-  GpuWork& operator=(GpuWork&&) = delete;
-  ~GpuWork() {
-    if (!is_usable(use_)) abandon(work_);
+  Enqueued(T done, const DeviceUse& use) : done_(std::move(done)), use_(use) {}
+  Enqueued(Enqueued&&) = default;
+  Enqueued& operator=(Enqueued&&) = delete;
+  ~Enqueued() {
+    if (!is_usable(use_)) abandon(done_);
   }
   [[nodiscard]] bool ready() const {
     use_.check();
-    return work_.ready();
+    return done_.ready();
   }
   void wait() const {
     wait_until([&] { return ready(); });
   }
 
+ protected:
+  T done_;
+
  private:
-  DeviceWork work_;
   DeviceUse use_;
 };
 
-class GpuVerdict {
+using GpuWork = Enqueued<DeviceWork>;
+
+class GpuVerdict : public Enqueued<DeviceVerdict> {
  public:
   // Throws or raises if a message is not authentic, once the verdict is ready.
   using Check = std::function<void(const DeviceVerdict&)>;
 
   GpuVerdict(DeviceVerdict verdict, Check check, const DeviceUse& use)
-      : verdict_(std::move(verdict)), check_(std::move(check)), use_(use) {}
-  GpuVerdict(GpuVerdict&&) = default;
-  GpuVerdict& operator=(GpuVerdict&&) = delete;
-  ~GpuVerdict() {
-    if (!is_usable(use_)) abandon(verdict_);
-  }
+      : Enqueued(std::move(verdict), use), check_(std::move(check)) {}
 
-  [[nodiscard]] bool ready() const {
-    use_.check();
-    return verdict_.ready();
-  }
-  [[nodiscard]] std::size_t messages() const { return verdict_.messages(); }
+  [[nodiscard]] std::size_t messages() const { return done_.messages(); }
   [[nodiscard]] bool intact(AnyInt index) const {
     const auto i =
         number_of(index, "index", std::size_t{0}, messages() - (messages() != 0 ? 1 : 0));
     wait();
-    return verdict_.intact(i);
-  }
-  void wait() const {
-    wait_until([&] { return ready(); });
+    return done_.intact(i);
   }
   void verify() const {
     wait();
-    check_(verdict_);
+    check_(done_);
   }
 
  private:
-  DeviceVerdict verdict_;
   Check check_;
-  DeviceUse use_;
 };
 
 void check_tags(const DeviceVerdict& verdict) {
@@ -184,17 +176,67 @@ class Kept {
   std::deque<std::pair<std::function<bool()>, nb::object>> kept_;
 };
 
+using WorkOrVerdict = std::variant<DeviceWork, DeviceVerdict>;
+
+// Base class of those that have an object for each device, which is made when the device is first
+// used. Calls take turns.
+template <class T>
+class OnGpus {
+ protected:
+  OnGpus() = default;
+  ~OnGpus() {
+    if (use_ && !is_usable(*use_)) {
+      static_cast<void>(made_.release());
+      abandon(kept_);
+      return;
+    }
+    turns_.destroy(made_);
+  }
+
+  void check_use(const Place& place) {
+    if (!use_) use_ = place.use;
+    use_->check();
+  }
+
+  // make(): the object of a device. enqueue(object): work, or a verdict, which `check` judges.
+  // keep: arrays that must stay until the device is done, or None.
+  template <class Make, class Enqueue>
+  nb::object run(const Place& place, nb::object keep, GpuVerdict::Check check, const Make& make,
+                 const Enqueue& enqueue) {
+    const Turns::Turn turn = turns_.take();
+    std::optional<WorkOrVerdict> enqueued;
+    {
+      const nb::gil_scoped_release released;
+      T& made = made_->get(place.stream, make);
+      enqueued.emplace(enqueue(made));
+    }
+    kept_.let_go();  // not before: to ask a driver would end a capture of the stream
+    if (auto* work = std::get_if<DeviceWork>(&*enqueued); work != nullptr) {
+      kept_.add(*work, std::move(keep));
+      return nb::cast(GpuWork(std::move(*work), place.use));
+    }
+    auto& verdict = std::get<DeviceVerdict>(*enqueued);
+    kept_.add(verdict, std::move(keep));
+    return nb::cast(GpuVerdict(std::move(verdict), std::move(check), place.use));
+  }
+
+ private:
+  Turns turns_;
+  std::optional<DeviceUse> use_;
+  Kept kept_;  // until what is made has waited for the device
+  std::unique_ptr<OnDevices<T>> made_ = std::make_unique<OnDevices<T>>();
+};
+
 using AnyDeviceCipher = std::variant<DeviceEcb, DeviceCbc, DeviceCtr, DeviceXts, DeviceGcm>;
 
-// The ciphers of one key, which are made when a device is first used.
-class GpuCiphers {
+// The ciphers of one key.
+class GpuCiphers : public OnGpus<AnyDeviceCipher> {
  public:
   GpuCiphers(std::string mode, AnyBuffer object, AnyInt unit_size, std::string kernel,
              bool allow_leaky)
       : mode_(std::move(mode)),
         unit_bytes_(number_of(unit_size, "unit_size", std::size_t{0}, max_xts_unit_bytes)),
-        options_(options_of(std::move(kernel), allow_leaky)),
-        ciphers_(std::make_unique<OnDevices<AnyDeviceCipher>>()) {
+        options_(options_of(std::move(kernel), allow_leaky)) {
     const Buffer key(object, "key");
     const bool xts = mode_ == "XTS";
     if (xts ? key.size() != 32 && key.size() != 64
@@ -209,50 +251,26 @@ class GpuCiphers {
     }
     key_ = SecretBytes(key.bytes());
   }
-  ~GpuCiphers() {
-    if (use_ && !is_usable(*use_)) {
-      static_cast<void>(ciphers_.release());
-      abandon(kept_);
-      return;
-    }
-    turns_.destroy(ciphers_);
-  }
-
   // texts: (in, out, tag, iv, associated data), of which the first three are (memory, offset,
-  // bytes). keep: arrays that must stay until the device is done, or None.
+  // bytes).
   nb::object call(bool encrypts, std::string device, std::uint64_t handle, const nb::list& texts,
                   const nb::list& waits, nb::object keep) {
     const Place place(std::move(device), handle, waits);
-    if (!use_) use_ = place.use;
-    use_->check();
+    check_use(place);
     std::deque<Buffer> associated;
     std::vector<DeviceText> list;
     list.reserve(nb::len(texts));
     for (const nb::handle text : texts) list.push_back(text_of(text, associated));
-    const Turns::Turn turn = turns_.take();
-    std::optional<DeviceWork> work;
-    std::optional<DeviceVerdict> verdict;
-    {
-      const nb::gil_scoped_release released;
-      AnyDeviceCipher& cipher = ciphers_->get(place.stream, [&] { return open(place.stream); });
-      std::visit(
-          [&](DeviceCipher& any) {
-            for (const DeviceStream& other : place.before) any.wait_for(other, place.stream);
-          },
-          cipher);
-      if (auto* gcm = std::get_if<DeviceGcm>(&cipher); gcm != nullptr && !encrypts) {
-        verdict = gcm->decrypt(list, place.stream);
-      } else {
-        work = crypt(cipher, encrypts, list, place.stream);
-      }
-    }
-    kept_.let_go();  // not before: to ask a driver would end a capture of the stream
-    if (verdict) {
-      kept_.add(*verdict, std::move(keep));
-      return nb::cast(GpuVerdict(std::move(*verdict), check_tags, place.use));
-    }
-    kept_.add(*work, std::move(keep));
-    return nb::cast(GpuWork(std::move(*work), place.use));
+    return run(
+        place, std::move(keep), check_tags, [&] { return open(place.stream); },
+        [&](AnyDeviceCipher& cipher) {
+          std::visit(
+              [&](DeviceCipher& any) {
+                for (const DeviceStream& other : place.before) any.wait_for(other, place.stream);
+              },
+              cipher);
+          return crypt(cipher, encrypts, list, place.stream);
+        });
   }
 
  private:
@@ -291,9 +309,12 @@ class GpuCiphers {
     return std::make_unique<AnyDeviceCipher>(std::in_place_type<T>, arguments...);
   }
 
-  static DeviceWork crypt(AnyDeviceCipher& cipher, bool encrypts, std::span<const DeviceText> list,
-                          const DeviceStream& stream) {
-    if (auto* gcm = std::get_if<DeviceGcm>(&cipher)) return gcm->encrypt(list, stream);
+  static WorkOrVerdict crypt(AnyDeviceCipher& cipher, bool encrypts,
+                             std::span<const DeviceText> list, const DeviceStream& stream) {
+    if (auto* gcm = std::get_if<DeviceGcm>(&cipher)) {
+      if (!encrypts) return gcm->decrypt(list, stream);
+      return gcm->encrypt(list, stream);
+    }
     if (auto* ctr = std::get_if<DeviceCtr>(&cipher)) return ctr->process(list, stream);
     if (auto* cbc = std::get_if<DeviceCbc>(&cipher)) return cbc->decrypt(list, stream);
     if (auto* ecb = std::get_if<DeviceEcb>(&cipher)) {
@@ -303,39 +324,32 @@ class GpuCiphers {
     return encrypts ? xts.encrypt(list, stream) : xts.decrypt(list, stream);
   }
 
-  Turns turns_;
   std::string mode_;
   std::size_t unit_bytes_;
   DeviceOptions options_;
   SecretBytes key_;
-  std::optional<DeviceUse> use_;
-  Kept kept_;  // until ciphers_ have waited for the device
-  std::unique_ptr<OnDevices<AnyDeviceCipher>> ciphers_;
 };
 
 // The segments of one message.
-class GpuSegments {
+class GpuSegments : public OnGpus<DeviceSegments> {
  public:
   GpuSegments(nb::handle header, const Options& given)
       : GpuSegments(header, Call(given, header.is_none() ? Role::seal : Role::open, "Segments")) {}
-  ~GpuSegments() {
-    if (use_ && !is_usable(*use_)) {
-      static_cast<void>(segments_.release());
-      abandon(kept_);
-      return;
-    }
-    turns_.destroy(segments_);
-  }
 
   [[nodiscard]] nb::bytes header() const {
     return nb::bytes(parts_.header.data(), parts_.header.size());
   }
-  [[nodiscard]] const SegmentLayout& layout() const noexcept { return parts_.layout; }
-  [[nodiscard]] std::uint64_t number_of_segment(nb::handle value, const char* name) const {
-    const std::uint64_t number = size_of(value, name);
-    if (number < parts_.layout.max_segments) return number;
-    throw InvalidArgument(std::string(name) + ": a message has at most " +
-                          std::to_string(parts_.layout.max_segments) + " segments");
+  [[nodiscard]] std::uint64_t sealed_bytes(AnyInt plain) const {
+    return parts_.layout.sealed_bytes(size_of(plain, "plain_bytes"));
+  }
+  [[nodiscard]] std::uint64_t plain_bytes(AnyInt sealed) const {
+    return parts_.layout.extent_of(size_of(sealed, "sealed_bytes")).plain_bytes;
+  }
+  [[nodiscard]] std::uint64_t plain_offset(AnyInt index) const {
+    return parts_.layout.plain_offset(number_of_segment(index, "segment"));
+  }
+  [[nodiscard]] std::uint64_t sealed_offset(AnyInt index) const {
+    return parts_.layout.sealed_offset(number_of_segment(index, "segment"));
   }
 
   nb::object call(bool seals, AnyInt index, bool ends, nb::tuple plain, nb::tuple sealed,
@@ -343,43 +357,26 @@ class GpuSegments {
                   nb::object keep) {
     const std::uint64_t first = number_of_segment(index, "first");
     const Place place(std::move(device), handle, waits);
-    if (!use_) use_ = place.use;
-    use_->check();
+    check_use(place);
     const DeviceBuffer text = buffer_of(plain);
     const DeviceBuffer sealed_text = buffer_of(sealed);
-    const Turns::Turn turn = turns_.take();
-    std::optional<DeviceWork> work;
-    std::optional<DeviceVerdict> verdict;
-    {
-      const nb::gil_scoped_release released;
-      DeviceSegments& segments = segments_->get(place.stream, [&] {
-        return std::make_unique<DeviceSegments>(place.stream, parts_, options_);
-      });
-      for (const DeviceStream& other : place.before) segments.wait_for(other, place.stream);
-      if (seals) {
-        work = segments.seal(first, ends, text, sealed_text, place.stream);
-      } else {
-        verdict = segments.open(first, ends, sealed_text, text, place.stream);
-      }
-    }
-    kept_.let_go();
-    if (work) {
-      kept_.add(*work, std::move(keep));
-      return nb::cast(GpuWork(std::move(*work), place.use));
-    }
-    kept_.add(*verdict, std::move(keep));
-    return nb::cast(GpuVerdict(
-        std::move(*verdict),
-        [layout = parts_.layout, commits = parts_.commits, first](const DeviceVerdict& done) {
-          check_segments(done, first, layout, commits);
-        },
-        place.use));
+    const auto check = [layout = parts_.layout, commits = parts_.commits,
+                        first](const DeviceVerdict& done) {
+      check_segments(done, first, layout, commits);
+    };
+    return run(
+        place, std::move(keep), check,
+        [&] { return std::make_unique<DeviceSegments>(place.stream, parts_, options_); },
+        [&](DeviceSegments& segments) -> WorkOrVerdict {
+          for (const DeviceStream& other : place.before) segments.wait_for(other, place.stream);
+          if (seals) return segments.seal(first, ends, text, sealed_text, place.stream);
+          return segments.open(first, ends, sealed_text, text, place.stream);
+        });
   }
 
  private:
   GpuSegments(nb::handle header, const Call& call)
-      : options_(options_of(call.where.kernel, false)),
-        segments_(std::make_unique<OnDevices<DeviceSegments>>()) {
+      : options_(options_of(call.where.kernel, false)) {
     if (call.where.device != "cpu" || call.where.threads != 0) {
       throw InvalidArgument("device, threads: the arrays of a call say where it works");
     }
@@ -394,12 +391,15 @@ class GpuSegments {
     parts_ = call.secret->open_header(source).parts;
   }
 
-  Turns turns_;
+  [[nodiscard]] std::uint64_t number_of_segment(nb::handle value, const char* name) const {
+    const std::uint64_t number = size_of(value, name);
+    if (number < parts_.layout.max_segments) return number;
+    throw InvalidArgument(std::string(name) + ": a message has at most " +
+                          std::to_string(parts_.layout.max_segments) + " segments");
+  }
+
   Message::Parts parts_;
   DeviceOptions options_;
-  std::optional<DeviceUse> use_;
-  Kept kept_;
-  std::unique_ptr<OnDevices<DeviceSegments>> segments_;
 };
 
 }  // namespace
@@ -433,30 +433,10 @@ void bind_gpu(nb::module_& m) {
       .def(nb::init<nb::handle, Options>(), nb::arg("header").none(), nb::arg("options"),
            nb::sig("def __init__(self, header: Buffer | None, options: dict[str, object]) -> None"))
       .def("header", &GpuSegments::header)
-      .def(
-          "sealed_bytes",
-          [](const GpuSegments& self, AnyInt plain) {
-            return self.layout().sealed_bytes(size_of(plain, "plain_bytes"));
-          },
-          nb::arg("plain_bytes").none())
-      .def(
-          "plain_bytes",
-          [](const GpuSegments& self, AnyInt sealed) {
-            return self.layout().extent_of(size_of(sealed, "sealed_bytes")).plain_bytes;
-          },
-          nb::arg("sealed_bytes").none())
-      .def(
-          "plain_offset",
-          [](const GpuSegments& self, AnyInt index) {
-            return self.layout().plain_offset(self.number_of_segment(index, "segment"));
-          },
-          nb::arg("segment").none())
-      .def(
-          "sealed_offset",
-          [](const GpuSegments& self, AnyInt index) {
-            return self.layout().sealed_offset(self.number_of_segment(index, "segment"));
-          },
-          nb::arg("segment").none())
+      .def("sealed_bytes", &GpuSegments::sealed_bytes, nb::arg("plain_bytes").none())
+      .def("plain_bytes", &GpuSegments::plain_bytes, nb::arg("sealed_bytes").none())
+      .def("plain_offset", &GpuSegments::plain_offset, nb::arg("segment").none())
+      .def("sealed_offset", &GpuSegments::sealed_offset, nb::arg("segment").none())
       .def("call", &GpuSegments::call, nb::arg("seals"), nb::arg("first").none(), nb::arg("ends"),
            nb::arg("plain"), nb::arg("sealed"), nb::arg("device"), nb::arg("stream"),
            nb::arg("waits"), nb::arg("keep").none(),

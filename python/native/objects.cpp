@@ -23,6 +23,11 @@
 namespace paraes::python {
 namespace {
 
+// As signatures show them.
+using AnyTuple = nb::typed<nb::tuple, nb::object, nb::ellipsis>;
+using TwoNumbers = nb::typed<nb::tuple, int, int>;
+using Unsealed = nb::typed<nb::tuple, nb::bytes, nb::bytes, int>;
+
 [[nodiscard]] nb::bytes copied(Bytes bytes) {
   return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
@@ -61,6 +66,15 @@ struct SegmentsOf {
   bool ends;  // with the last segment
 };
 
+void crypt(Direction direction, const Message& message, std::uint64_t first, bool ends, Bytes in,
+           MutableBytes out, int threads) {
+  if (direction == Direction::encrypt) {
+    seal_segments(message, first, ends, in, out, threads);
+  } else {
+    open_segments(message, first, ends, in, out, threads);
+  }
+}
+
 // Seals or opens them, a few at a time, while they are in the cache of the core that has read them.
 // False if the source ends before.
 [[nodiscard]] bool crypt(Direction direction, const SegmentsOf& part, MutableBytes out,
@@ -86,17 +100,13 @@ struct SegmentsOf {
     const auto end = static_cast<std::size_t>(place(next, seals, out.size()));
     const MutableBytes wanted = out.subspan(begin, end - begin);
     const bool ends = part.ends && next == part.after;
-    if (seals) {
-      seal_segments(part.message, index, ends, text, wanted, threads);
-    } else {
-      open_segments(part.message, index, ends, text, wanted, threads);
-    }
+    crypt(direction, part.message, index, ends, text, wanted, threads);
   }
   return true;
 }
 
 // Everything that defines a message, with its key: another process can seal and open its segments.
-[[nodiscard]] nb::tuple tuple_of(const Message::Parts& parts) {
+[[nodiscard]] AnyTuple tuple_of(const Message::Parts& parts) {
   const SegmentLayout& layout = parts.layout;
   const SegmentKey& secret = parts.secret;
   return nb::make_tuple(
@@ -106,7 +116,7 @@ struct SegmentsOf {
                      secret.nonces == SegmentNonces::Kind::prefixed, parts.commits));
 }
 
-[[nodiscard]] Message::Parts parts_of(const nb::tuple& parts) {
+[[nodiscard]] Message::Parts parts_of(const AnyTuple& parts) {
   const Buffer header(parts[0], "header");
   const Buffer key(parts[1], "key");
   const Buffer nonce(parts[2], "nonce");
@@ -133,18 +143,18 @@ class Segments {
  public:
   Segments(Message message, const Execution& where)
       : use_(where), message_(std::move(message)), threads_(where.threads) {}
-  Segments(const nb::tuple& parts, AnyInt threads)
+  Segments(const AnyTuple& parts, AnyInt threads)
       : Segments(Message(parts_of(parts), on_threads(threads)), on_threads(threads)) {}
 
   [[nodiscard]] nb::bytes header() const { return copied(message_.header()); }
-  [[nodiscard]] nb::tuple parts() const { return tuple_of(message_.parts()); }
+  [[nodiscard]] AnyTuple parts() const { return tuple_of(message_.parts()); }
   [[nodiscard]] std::uint64_t sealed_bytes(AnyInt plain) const {
     return message_.layout().sealed_bytes(size_of(plain, "plain_bytes"));
   }
   [[nodiscard]] std::uint64_t segments_of(AnyInt plain) const {
     return message_.layout().segments_of(size_of(plain, "plain_bytes"));
   }
-  [[nodiscard]] nb::tuple offsets(AnyInt index) const {
+  [[nodiscard]] TwoNumbers offsets(AnyInt index) const {
     const std::uint64_t segment = size_of(index, "segment");
     return nb::make_tuple(message_.layout().plain_offset(segment),
                           message_.layout().sealed_offset(segment));
@@ -153,35 +163,36 @@ class Segments {
     return message_.layout().segment_bytes;
   }
 
-  void seal(AnyInt first, bool ends, AnyBuffer plain, AnyBuffer sealed) const {
+  // Seals or opens whole segments from number `first` on.
+  template <Direction direction>
+  void crypt_segments(AnyInt first, bool ends, AnyBuffer from, AnyBuffer to) const {
+    constexpr bool seals = direction == Direction::encrypt;
     use_.check();
     const std::uint64_t segment = size_of(first, "first");
-    const Buffer in(plain, "plain");
-    const Buffer out(sealed, "sealed", Buffer::write);
+    const Buffer in(from, seals ? "plain" : "sealed");
+    const Buffer out(to, seals ? "sealed" : "plain", Buffer::write);
     check_overlap(in.bytes(), out.bytes(), false);
     const WithoutGil released(in.size());
-    seal_segments(message_, segment, ends, in.bytes(), out.writable(), threads_);
-  }
-  void open_into(AnyInt first, bool ends, AnyBuffer sealed, AnyBuffer plain) const {
-    use_.check();
-    const std::uint64_t segment = size_of(first, "first");
-    const Buffer in(sealed, "sealed");
-    const Buffer out(plain, "plain", Buffer::write);
-    check_overlap(in.bytes(), out.bytes(), false);
-    const WithoutGil released(in.size());
-    open_segments(message_, segment, ends, in.bytes(), out.writable(), threads_);
+    crypt(direction, message_, segment, ends, in.bytes(), out.writable(), threads_);
   }
 
-  // These two process the segments from `first` to before `after`, whose `bytes` bytes a file has
-  // at `offset`. They read a few at a time, so that these are still in the cache of the core that
-  // has read them. False if the file ends before.
-  [[nodiscard]] bool seal_file(nb::handle file, AnyInt offset, AnyInt bytes, nb::tuple segments,
-                               bool ends, AnyBuffer sealed) const {
-    return crypt_file(Direction::encrypt, file, offset, bytes, segments, ends, sealed);
-  }
-  [[nodiscard]] bool open_file(nb::handle file, AnyInt offset, AnyInt bytes, nb::tuple segments,
-                               bool ends, AnyBuffer plain) const {
-    return crypt_file(Direction::decrypt, file, offset, bytes, segments, ends, plain);
+  // The segments from the first number to before the second, whose `bytes` bytes a file has at
+  // `offset`. Reads a few at a time, so that these are still in the cache of the core that has read
+  // them. False if the file ends before.
+  template <Direction direction>
+  [[nodiscard]] bool crypt_file(nb::handle file, AnyInt offset, AnyInt bytes, TwoNumbers segments,
+                                bool ends, AnyBuffer output) const {
+    use_.check();
+    const std::string path = path_of(file);
+    const std::uint64_t in_begin = size_of(offset, "offset");
+    const std::uint64_t in_bytes = size_of(bytes, "bytes");
+    const std::uint64_t first = size_of(segments[0], "first");
+    const std::uint64_t after = size_of(segments[1], "after");
+    const Buffer buffer(output, "out", Buffer::write);
+    const nb::gil_scoped_release released;
+    const FileSource source(path);
+    return crypt(direction, {message_, source, in_begin, in_bytes, first, after, ends},
+                 buffer.writable(), threads_);
   }
 
   // A keyed hash of the plaintext of sealed segments, from number `first` on: HMAC-SHA-512 of their
@@ -222,7 +233,7 @@ class Segments {
     const SegmentLayout& layout = message_.layout();
     return layout.plain_offset(layout.segment_at(size_of(offset, "offset")) + 1);
   }
-  [[nodiscard]] nb::tuple sealed_range(AnyInt begin, AnyInt end, AnyInt sealed_bytes) const {
+  [[nodiscard]] TwoNumbers sealed_range(AnyInt begin, AnyInt end, AnyInt sealed_bytes) const {
     const Range range = range_of(begin, end, sealed_bytes);
     return nb::make_tuple(range.sealed_begin, range.sealed_end);
   }
@@ -268,22 +279,6 @@ class Segments {
 
   [[nodiscard]] static Execution on_threads(AnyInt threads) {
     return {.threads = number_of(threads, "threads", 0, std::numeric_limits<int>::max())};
-  }
-
-  [[nodiscard]] bool crypt_file(Direction direction, nb::handle file, nb::handle offset,
-                                nb::handle bytes, const nb::tuple& segments, bool ends,
-                                nb::handle output) const {
-    use_.check();
-    const std::string path = path_of(file);
-    const std::uint64_t in_begin = size_of(offset, "offset");
-    const std::uint64_t in_bytes = size_of(bytes, "bytes");
-    const std::uint64_t first = size_of(segments[0], "first");
-    const std::uint64_t after = size_of(segments[1], "after");
-    const Buffer buffer(output, "out", Buffer::write);
-    const nb::gil_scoped_release released;
-    const FileSource source(path);
-    return crypt(direction, {message_, source, in_begin, in_bytes, first, after, ends},
-                 buffer.writable(), threads_);
   }
 
   // Part of the plaintext, and the segments that have it.
@@ -341,16 +336,16 @@ class HeldSecret {
   HeldSecret(bool seals, const Options& options)
       : HeldSecret(Call(options, seals ? Role::seal : Role::open, "Secret")) {}
 
-  [[nodiscard]] nb::bytes seal(AnyBuffer data, nb::handle context) const {
+  [[nodiscard]] nb::bytes seal(AnyBuffer data, AnyBuffer context) const {
     use_.check();
     return seal_with(*secret_, where_, context_or_own(context), data);
   }
-  [[nodiscard]] nb::bytes unseal(AnyBuffer data, nb::handle context) const {
+  [[nodiscard]] nb::bytes unseal(AnyBuffer data, AnyBuffer context) const {
     use_.check();
     return unseal_with(*secret_, where_, context_or_own(context), data);
   }
   // The plaintext, the header and the size of the message in a regular file.
-  [[nodiscard]] nb::tuple unseal_file(nb::handle file, nb::handle context) const {
+  [[nodiscard]] Unsealed unseal_file(nb::handle file, AnyBuffer context) const {
     use_.check();
     const std::string path = path_of(file);
     const std::vector<std::uint8_t> used = context_or_own(context);
@@ -382,13 +377,13 @@ class HeldSecret {
     use_.check();
     return open_writer_with(secret_, where_, std::move(file), exclusive);
   }
-  [[nodiscard]] std::unique_ptr<Segments> new_segments(nb::handle context) const {
+  [[nodiscard]] std::unique_ptr<Segments> new_segments(AnyBuffer context) const {
     use_.check();
     const std::vector<std::uint8_t> used = context_or_own(context);
     const nb::gil_scoped_release released;
     return std::make_unique<Segments>(Message(secret_->new_message(used), where_), where_);
   }
-  [[nodiscard]] std::unique_ptr<Segments> segments(AnyBuffer object, nb::handle context) const {
+  [[nodiscard]] std::unique_ptr<Segments> segments(AnyBuffer object, AnyBuffer context) const {
     use_.check();
     const Buffer start(object, "start");
     const std::vector<std::uint8_t> used = context_or_own(context);
@@ -408,10 +403,10 @@ class HeldSecret {
 
   // Whether the size of a header is in its first 32 bytes, and not the same for all messages.
   [[nodiscard]] bool header_varies() const noexcept { return secret_->has_recipients(); }
-  [[nodiscard]] std::uint64_t header_bytes(nb::handle start) const {
+  [[nodiscard]] std::uint64_t header_bytes(AnyBuffer start) const {
     return layout(start).header_bytes;
   }
-  [[nodiscard]] std::uint64_t plain_bytes(AnyInt sealed, nb::handle start) const {
+  [[nodiscard]] std::uint64_t plain_bytes(AnyInt sealed, AnyBuffer start) const {
     return layout(start).extent_of(size_of(sealed, "sealed_bytes")).plain_bytes;
   }
 
@@ -451,61 +446,44 @@ class HeldSecret {
 
 void bind_objects(nb::module_& m) {
   nb::class_<Segments>(m, "Segments", "The segments of a message.")
-      .def(nb::init<nb::tuple, AnyInt>(), nb::arg("parts"), nb::arg("threads"),
-           nb::sig("def __init__(self, parts: tuple[object, ...], threads: int) -> None"))
+      .def(nb::init<AnyTuple, AnyInt>(), nb::arg("parts"), nb::arg("threads"))
       .def_prop_ro("header", &Segments::header)
-      .def("parts", &Segments::parts, nb::sig("def parts(self) -> tuple[object, ...]"),
+      .def("parts", &Segments::parts,
            "All that another process needs to make the same object: also the key of the message.")
       .def("sealed_bytes", &Segments::sealed_bytes, nb::arg("plain_bytes"))
       .def("segments_of", &Segments::segments_of, nb::arg("plain_bytes"))
       .def("offsets", &Segments::offsets, nb::arg("segment"),
-           nb::sig("def offsets(self, segment: int) -> tuple[int, int]"),
            "Where a segment begins in the plaintext and in the message.")
       .def_prop_ro("segment_bytes", &Segments::segment_bytes)
-      .def("seal", &Segments::seal, nb::arg("first"), nb::arg("ends"), nb::arg("plain"),
-           nb::arg("sealed"),
-           nb::sig("def seal(self, first: int, ends: bool, plain: Buffer, sealed: Buffer) -> None"),
+      .def("seal", &Segments::crypt_segments<Direction::encrypt>, nb::arg("first"), nb::arg("ends"),
+           nb::arg("plain"), nb::arg("sealed"),
            "Seals whole segments from number `first` on, of which the last ends the message.")
-      .def("open_into", &Segments::open_into, nb::arg("first"), nb::arg("ends"), nb::arg("sealed"),
-           nb::arg("plain"),
-           nb::sig("def open_into(self, first: int, ends: bool, sealed: Buffer, plain: Buffer) "
-                   "-> None"))
-      .def("seal_file", &Segments::seal_file, nb::arg("file"), nb::arg("offset"), nb::arg("bytes"),
-           nb::arg("segments"), nb::arg("ends"), nb::arg("sealed"),
-           nb::sig("def seal_file(self, file: object, offset: int, bytes: int, "
-                   "segments: tuple[int, int], ends: bool, sealed: Buffer) -> bool"),
-           "As seal, from a file. False if that ends before.")
-      .def("open_file", &Segments::open_file, nb::arg("file"), nb::arg("offset"), nb::arg("bytes"),
-           nb::arg("segments"), nb::arg("ends"), nb::arg("plain"),
-           nb::sig("def open_file(self, file: object, offset: int, bytes: int, "
-                   "segments: tuple[int, int], ends: bool, plain: Buffer) -> bool"))
+      .def("open_into", &Segments::crypt_segments<Direction::decrypt>, nb::arg("first"),
+           nb::arg("ends"), nb::arg("sealed"), nb::arg("plain"))
+      .def("seal_file", &Segments::crypt_file<Direction::encrypt>, nb::arg("file"),
+           nb::arg("offset"), nb::arg("bytes"), nb::arg("segments"), nb::arg("ends"),
+           nb::arg("sealed"), "As seal, from a file. False if that ends before.")
+      .def("open_file", &Segments::crypt_file<Direction::decrypt>, nb::arg("file"),
+           nb::arg("offset"), nb::arg("bytes"), nb::arg("segments"), nb::arg("ends"),
+           nb::arg("plain"))
       .def("fingerprint", &Segments::fingerprint, nb::arg("first"), nb::arg("sealed"),
-           nb::sig("def fingerprint(self, first: int, sealed: Buffer) -> bytes"),
            "A keyed hash of the plaintext of sealed segments, to compare with when they are sealed "
            "again.")
       .def("proof", &Segments::proof, nb::arg("data"),
-           nb::sig("def proof(self, data: Buffer) -> bytes"),
            "A keyed hash of anything: shows who has the key of the message.")
       .def("plain_bytes", &Segments::plain_bytes, nb::arg("sealed_bytes"))
       .def("segment_end", &Segments::segment_end, nb::arg("offset"))
       .def("sealed_range", &Segments::sealed_range, nb::arg("begin"), nb::arg("end"),
            nb::arg("sealed_bytes"),
-           nb::sig("def sealed_range(self, begin: int, end: int, sealed_bytes: int) "
-                   "-> tuple[int, int]"),
            "Where the segments of a range of the plaintext are in the message.")
       .def("open", &Segments::open, nb::arg("begin"), nb::arg("end"), nb::arg("sealed_bytes"),
            nb::arg("sealed"),
            "The range of the plaintext, from the bytes that sealed_range names.");
   nb::class_<HeldSecret>(m, "Secret", "A secret that seals or opens any number of messages.")
-      .def(nb::init<bool, Options>(), nb::arg("seals"), nb::arg("options"),
-           nb::sig("def __init__(self, seals: bool, options: dict[str, object]) -> None"))
-      .def("seal", &HeldSecret::seal, nb::arg("data"), nb::arg("context").none() = nb::none(),
-           nb::sig("def seal(self, data: Buffer, context: Buffer | None = None) -> bytes"))
-      .def("unseal", &HeldSecret::unseal, nb::arg("data"), nb::arg("context").none() = nb::none(),
-           nb::sig("def unseal(self, data: Buffer, context: Buffer | None = None) -> bytes"))
-      .def("unseal_file", &HeldSecret::unseal_file, nb::arg("file"), nb::arg("context"),
-           nb::sig("def unseal_file(self, file: object, context: Buffer | None) "
-                   "-> tuple[bytes, bytes, int]"),
+      .def(nb::init<bool, Options>(), nb::arg("seals"), nb::arg("options"))
+      .def("seal", &HeldSecret::seal, nb::arg("data"), nb::arg("context").none() = nb::none())
+      .def("unseal", &HeldSecret::unseal, nb::arg("data"), nb::arg("context").none() = nb::none())
+      .def("unseal_file", &HeldSecret::unseal_file, nb::arg("file"), nb::arg("context").none(),
            "The plaintext, the header and the size of the message in a regular file.")
       .def("open_reader", &HeldSecret::open_reader, nb::arg("file"),
            nb::sig("def open_reader(self, file: object) -> PlainReader | StreamReader"))
@@ -513,22 +491,16 @@ void bind_objects(nb::module_& m) {
            nb::sig("def open_writer(self, file: object, exclusive: bool) -> PlainWriter"))
       .def("segments", &HeldSecret::segments, nb::arg("start"),
            nb::arg("context").none() = nb::none(),
-           nb::sig("def segments(self, start: Buffer, context: Buffer | None = None) "
-                   "-> Segments"),
            "The message that begins with `start`, which has all of its header.")
       .def("new_segments", &HeldSecret::new_segments, nb::arg("context").none() = nb::none(),
-           nb::sig("def new_segments(self, context: Buffer | None = None) -> Segments"),
            "A new message.")
       .def("check_file", &HeldSecret::check_file, nb::arg("path"),
-           nb::sig("def check_file(self, path: str) -> None"),
            "Raises InvalidArgument if the file exists and holds the secret.")
       .def_prop_ro("header_varies", &HeldSecret::header_varies,
                    "Whether header_bytes and plain_bytes need the first 32 bytes of a message.")
-      .def("header_bytes", &HeldSecret::header_bytes, nb::arg("start").none() = nb::none(),
-           nb::sig("def header_bytes(self, start: Buffer | None = None) -> int"))
+      .def("header_bytes", &HeldSecret::header_bytes, nb::arg("start").none() = nb::none())
       .def("plain_bytes", &HeldSecret::plain_bytes, nb::arg("sealed_bytes"),
-           nb::arg("start").none() = nb::none(),
-           nb::sig("def plain_bytes(self, sealed_bytes: int, start: Buffer | None = None) -> int"));
+           nb::arg("start").none() = nb::none());
 }
 
 }  // namespace paraes::python

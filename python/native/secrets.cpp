@@ -97,21 +97,17 @@ SecretOptions take_secret_options(const nb::dict& options, Role role) {
   if (const nb::object value = take_option(options, "context")) {
     taken.context = context_of(value, max_context_bytes);
   }
+  const auto take_number = [&](const char* name, auto& place, unsigned least, unsigned most) {
+    const nb::object value = take_option(options, name);
+    if (value) place = number_of(value, name, least, most);
+  };
   if (role == Role::open) {
-    if (const nb::object value = take_option(options, "max_scrypt_log2n")) {
-      taken.max_scrypt_log2n = number_of(value, "max_scrypt_log2n", 1U, highest_scrypt_log2n);
-    }
+    take_number("max_scrypt_log2n", taken.max_scrypt_log2n, 1, highest_scrypt_log2n);
   } else {
-    if (const nb::object value = take_option(options, "key_bits")) {
-      taken.key_bits = number_of(value, "key_bits", 128U, 256U);
-    }
-    if (const nb::object value = take_option(options, "scrypt_log2n")) {
-      taken.scrypt_log2n = number_of(value, "scrypt_log2n", 1U, highest_scrypt_log2n);
-    }
+    take_number("key_bits", taken.key_bits, 128, 256);
+    take_number("scrypt_log2n", taken.scrypt_log2n, 1, highest_scrypt_log2n);
   }
-  if (const nb::object value = take_option(options, "segment_size")) {
-    taken.segment_size = number_of(value, "segment_size", 1U, (1U << 31U) - 1);
-  }
+  take_number("segment_size", taken.segment_size, 1, (1U << 31U) - 1);
   if (const nb::object value = take_option(options, "tink_hash")) {
     taken.tink_hash = hash_of(string_of(value, "tink_hash"));
   }
