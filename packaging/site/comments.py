@@ -17,6 +17,19 @@ WORD = re.compile(
 HUMP = re.compile(r"[A-Z]\w*[a-z0-9]\w*[A-Z]")
 
 
+def split_parameters(text, parameters):
+    """What stands before the descriptions of parameters; and these: names, and what is said."""
+    known = "|".join(map(re.escape, parameters))
+    begin = re.compile(rf"(?:^|(?<=[.;:)] ))({known})((?:,? (?:and )?(?:{known}))*): ")
+    marks = list(begin.finditer(text)) if parameters else []
+    ends = [*(mark.start() for mark in marks), len(text)]
+    said = []
+    for mark, end in zip(marks, ends[1:], strict=True):
+        names = re.sub(r"\b(?!and\b)\w+", r"`\g<0>`", mark[0].rstrip(": "))
+        said.append((names, text[mark.end() : end].strip()))
+    return text[: ends[0]].strip(), said
+
+
 class Names:
     """Where each name of the reference is described: a page and an anchor."""
 
@@ -117,24 +130,10 @@ class Writer:
     def paragraph(self, text, parameters=()):
         """A paragraph; with parameters, what is said of each begins a new item."""
         errors = ERRORS.split(text)
-        text, rest = errors[0], errors[1:]
-        if parameters:
-            known = "|".join(map(re.escape, parameters))
-            begin = re.compile(rf"(?:^|(?<=[.;:)] ))({known})((?:, (?:{known}))*): ")
-            marks = list(begin.finditer(text))
-        else:
-            marks = []
-        if not marks:
-            lines = [self.inline(text)]
-        else:
-            lines = [self.inline(text[: marks[0].start()].strip())] if marks[0].start() else []
-            items = []
-            for number, mark in enumerate(marks):
-                end = marks[number + 1].start() if number + 1 < len(marks) else len(text)
-                names = ", ".join(f"`{name}`" for name in re.findall(r"\w+", mark[0]))
-                items.append(f"- {names}: {self.inline(text[mark.end() : end].strip())}")
-            lines.append("\n".join(items))
-        lines += [self.inline(part.strip()) for part in rest]
+        text, said = split_parameters(errors[0], parameters)
+        items = (f"- {names}: {self.inline(about)}" for names, about in said)
+        lines = [self.inline(text), "\n".join(items)]
+        lines += [self.inline(part.strip()) for part in errors[1:]]
         return "\n\n".join(line for line in lines if line)
 
     def item(self, term):

@@ -52,23 +52,27 @@ class HeaderError(Exception):
     pass
 
 
+def skip_unread(text, at):
+    """The position behind the comment or the quoted text that begins at `at`, or else `at`."""
+    if text.startswith("//", at):
+        return text.index("\n", at)
+    if text.startswith("/*", at):
+        return text.index("*/", at) + 2
+    return skip_quoted(text, at) if text[at] in "\"'" else at
+
+
 def skip_balanced(text, at):
     """The position behind the bracket that closes the one at `at`."""
     depth = 0
     while at < len(text):
-        if text.startswith("//", at):
-            at = text.index("\n", at)
-        elif text.startswith("/*", at):
-            at = text.index("*/", at) + 1
-        elif text[at] in "\"'":
-            at = skip_quoted(text, at) - 1
-        elif text[at] in "([{":
+        behind = skip_unread(text, at)
+        if text[at] in "([{":
             depth += 1
         elif text[at] in ")]}":
             depth -= 1
             if depth == 0:
                 return at + 1
-        at += 1
+        at = max(behind, at + 1)
     raise HeaderError("a bracket is not closed")
 
 
@@ -285,14 +289,8 @@ class Reader:
         while self.text[at] not in ";{":
             if self.text[at] in "([":
                 at = skip_balanced(self.text, at)
-            elif self.text[at] in "\"'":
-                at = skip_quoted(self.text, at)
-            elif self.text.startswith("//", at):
-                at = self.text.index("\n", at)
-            elif self.text.startswith("/*", at):
-                at = self.text.index("*/", at) + 2
             else:
-                at += 1
+                at = max(skip_unread(self.text, at), at + 1)
         return at
 
     def read_declaration(self, owner):
@@ -394,11 +392,8 @@ class Reader:
     def finish(self, text, owner):
         """A declaration without members; None for what a reference does not show."""
         trailing = self.read_trailing()
-        if text.startswith(("friend ", "static_assert")) or re.fullmatch(
-            r"(class|struct) \w+", text
-        ):
-            return None
-        if text.startswith("class PARAES_HIDDEN"):
+        unshown = ("friend ", "static_assert", "class PARAES_HIDDEN")
+        if text.startswith(unshown) or re.fullmatch(r"(class|struct) \w+", text):
             return None
         if handle := re.fullmatch(r"typedef struct (\w+) \1", text):
             return Declaration("handle", handle[1], text, trailing=trailing)

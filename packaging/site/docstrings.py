@@ -3,6 +3,7 @@
 import re
 
 import griffe
+from comments import split_parameters
 
 FENCED = re.compile(r"^( {4,}|```|::$)")
 WORD = re.compile(r"`[^`]+`|\bdocs/[\w/-]+\.md\b|\b[A-Za-z_][\w.]*\w(?:\(\))?")
@@ -89,21 +90,9 @@ class PlainDocstrings(griffe.Extension):
 
     def listed(self, text, found, parameters):
         """A paragraph; what it says of each parameter is an item of a list."""
-        known = "|".join(map(re.escape, parameters))
-        begin = re.compile(rf"(?:^|(?<=[.;:)] ))({known})((?:,? (?:and )?(?:{known}))*): ")
-        marks = list(begin.finditer(text)) if parameters else []
-        if not marks:
-            return self.linked(text, found, parameters)
-        lines = [self.linked(text[: marks[0].start()].strip(), found, parameters), ""]
-        for number, mark in enumerate(marks):
-            end = marks[number + 1].start() if number + 1 < len(marks) else len(text)
-            names = re.sub(
-                r"\w+",
-                lambda name: name[0] if name[0] == "and" else f"`{name[0]}`",
-                mark[0].rstrip(": "),
-            )
-            said = self.linked(text[mark.end() : end].strip(), found, parameters)
-            lines.append(f"- {names}: {said}")
+        text, said = split_parameters(text, parameters)
+        lines = [self.linked(text, found, parameters), ""]
+        lines += [f"- {names}: {self.linked(about, found, parameters)}" for names, about in said]
         return "\n".join(lines).strip("\n")
 
     def linked(self, text, found, parameters):

@@ -1,5 +1,6 @@
 """The references of C++ and C: a page for each header, from its declarations and comments."""
 
+import itertools
 import re
 
 from comments import Names, Writer
@@ -47,6 +48,12 @@ def anchor_of(owner, name):
 
 def shown_name(declaration):
     return declaration.name + ("()" if declaration.kind == "function" else "")
+
+
+def member_kind(item, owner):
+    """ "variable" or "value", which a class lists together; "" for anything else."""
+    kind = item.declarations[0].kind if owner and isinstance(item, Group) else ""
+    return kind if kind in ("variable", "value") else ""
 
 
 def walk(items, owner=""):
@@ -97,43 +104,36 @@ class Page:
         return "\n".join(self.lines)
 
     def write_items(self, items, owner, level):
-        position = 0
-        while position < len(items):
-            item = items[position]
+        for kind, run in itertools.groupby(items, lambda item: member_kind(item, owner)):
             self.writer.owner = owner
-            if isinstance(item, Section):
-                if item.title:
-                    slug = re.sub(r"\W+", "-", item.title.lower()).strip("-")
-                    self.heading(level - 1, self.writer.inline(item.title), slug)
-                self.writer.own = ""
-                self.put(self.writer.text(item.text))
-                position += 1
+            if kind:
+                self.write_members(list(run), owner)
                 continue
-            first = item.declarations[0]
-            if owner and first.kind in ("variable", "value"):
-                end = position
-                while (
-                    end < len(items)
-                    and isinstance(items[end], Group)
-                    and items[end].declarations[0].kind == first.kind
-                ):
-                    end += 1
-                self.write_members(items[position:end], owner)
-                position = end
-                continue
-            if first.kind in ("class", "struct", "enum"):
-                self.write_type(item, first, owner, level)
-            elif all(found.overrides and not item.comment for found in item.declarations):
-                self.write_overrides(item, owner)
-            elif first.kind != "hidden":
-                own, rest = apart(item)
-                self.write_group(own, owner, level)
-                for other in rest:
-                    if other.declarations[0].overrides:
-                        self.write_overrides(other, owner)
-                    else:
-                        self.write_group(other, owner, level)
-            position += 1
+            for item in run:
+                self.write_item(item, owner, level)
+
+    def write_item(self, item, owner, level):
+        self.writer.owner = owner
+        if isinstance(item, Section):
+            if item.title:
+                slug = re.sub(r"\W+", "-", item.title.lower()).strip("-")
+                self.heading(level - 1, self.writer.inline(item.title), slug)
+            self.writer.own = ""
+            self.put(self.writer.text(item.text))
+            return
+        first = item.declarations[0]
+        if first.kind in ("class", "struct", "enum"):
+            self.write_type(item, first, owner, level)
+        elif all(found.overrides and not item.comment for found in item.declarations):
+            self.write_overrides(item, owner)
+        elif first.kind != "hidden":
+            own, rest = apart(item)
+            self.write_group(own, owner, level)
+            for other in rest:
+                if other.declarations[0].overrides:
+                    self.write_overrides(other, owner)
+                else:
+                    self.write_group(other, owner, level)
 
     def write_group(self, item, owner, level):
         found = [each for each in item.declarations if each.kind != "hidden"]

@@ -4,19 +4,19 @@ import pathlib
 import shutil
 
 HERE = pathlib.Path(__file__).resolve().parent
-MODULES = {
-    "paraes": "AEAD, files and messages in memory",
-    "paraes.files": "types of options",
-    "paraes.ciphers": "ECB, CBC, CTR and XTS",
-    "paraes.exceptions": "errors",
-    "paraes.gpu": "arrays in the memory of a GPU",
-    "paraes.safetensors": "weights of models",
-    "paraes.safetensors.numpy": "weights of models for NumPy",
-    "paraes.safetensors.torch": "weights of models for PyTorch",
-    "paraes.fsspec": "file systems",
-    "paraes.zarr": "zarr stores",
-    "paraes.objects": "large objects by many workers",
-}
+MODULES = (
+    "paraes",
+    "paraes.files",
+    "paraes.ciphers",
+    "paraes.exceptions",
+    "paraes.gpu",
+    "paraes.safetensors",
+    "paraes.safetensors.numpy",
+    "paraes.safetensors.torch",
+    "paraes.fsspec",
+    "paraes.zarr",
+    "paraes.objects",
+)
 FOLDER = "api/python"
 # What paraes shows already is not described twice.
 OPTIONS = {
@@ -44,16 +44,12 @@ def write_pages(stage):
     for module in MODULES:
         place = f"{FOLDER}/{'index' if module == 'paraes' else module}.md"
         stage.write(place, f"# {module}\n\n::: {module}\n{OPTIONS.get(module, '')}")
-        shown.append({module: place})
-    return [
-        place if title == "paraes" else {title: place}
-        for each in shown
-        for title, place in each.items()
-    ]
+        shown.append(place if module == "paraes" else {module: place})
+    return shown
 
 
 def plugin(sources):
-    """The configuration of mkdocstrings."""
+    """The configuration of mkdocstrings, where it is not the default."""
     return {
         "mkdocstrings": {
             "default_handler": "python",
@@ -66,23 +62,16 @@ def plugin(sources):
                         "extensions": [str(HERE / "docstrings.py")],
                         "filters": "public",
                         "group_by_category": False,
-                        "heading_level": 2,
-                        "inherited_members": False,
                         "line_length": 76,
                         "members_order": "source",
                         "merge_init_into_class": True,
                         "separate_signature": True,
-                        "show_bases": True,
-                        "show_category_heading": False,
-                        "show_docstring_attributes": True,
                         "show_if_no_docstring": True,
                         "show_labels": False,
-                        "show_root_heading": False,
                         "show_root_toc_entry": False,
                         "show_root_full_path": False,
                         "show_signature_annotations": True,
                         "show_source": False,
-                        "show_submodules": False,
                         "show_symbol_type_heading": True,
                         "signature_crossrefs": True,
                         "summary": False,

@@ -195,13 +195,12 @@ class Stage:
                 lines.append(line)
                 continue
             line = self.with_links(path, line)
-            if heading := links.HEADING.match(line):
+            if links.HEADING.match(line):
                 # The anchors of GitHub, which the links of the documents have.
                 anchor = links.anchor_of(links.HEADING.match(prose)[1])
                 count = seen.get(anchor, 0)
                 seen[anchor] = count + 1
                 line = f"{line.rstrip(' #')} {{#{anchor}{f'-{count}' if count else ''}}}"
-                del heading
             elif line.startswith("|"):
                 # GitHub wants a bar escaped in code, too, and shows no backslash.
                 line = links.CODE.sub(lambda code: code[0].replace("\\|", "|"), line)
@@ -252,17 +251,8 @@ def with_lists(lines, plain):
         shown = " " * beyond + line.lstrip(" ")
         if item:
             before = made[-1] if made else ""
-            if (
-                before.strip()
-                and not level
-                and not ITEM.match(before)
-                and not before.startswith(" ")
-            ) or (
-                before.strip()
-                and level
-                and not ITEM.match(before)
-                and (len(before) - len(before.lstrip(" ")) == 4 * level)
-            ):
+            margin = len(before) - len(before.lstrip(" "))
+            if before.strip() and not ITEM.match(before) and margin == 4 * level:
                 made.append("")
             levels.append(len(item[0]))
         made.append(shown)
