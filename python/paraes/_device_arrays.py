@@ -272,9 +272,19 @@ def empty(like: Any, size: int, call: Call) -> Any:
     """A new array of `size` bytes, of the library and on the device of another."""
     library = _library(like)
     module: Any = sys.modules.get(library)
+    if library in _JAX:
+        # JAX takes over the memory of the others, and waits for their stream.
+        if call.given:
+            raise InvalidArgument("stream: JAX chooses that of its results; use encrypt_into()")
+        module = _jax_maker()
+        if module is None:
+            raise InvalidArgument(
+                "data: for results in JAX, CuPy or torch must be installed; or pass `out`"
+            )
+        library = module.__name__
     index = int(call.device.partition(":")[2] or 0)
     if library == "torch":
-        return module.empty(size, dtype=module.uint8, device=like.device)
+        return module.empty(size, dtype=module.uint8, device=f"cuda:{index}")
     if library == "cupy":
         with module.cuda.Device(index):
             return module.empty(size, dtype="uint8")
@@ -282,19 +292,6 @@ def empty(like: Any, size: int, call: Call) -> Any:
         return sys.modules["numba.cuda"].device_array(size, dtype="uint8")
     if library == "pyopencl" and hasattr(like, "queue"):
         return sys.modules["pyopencl.array"].empty(like.queue, size, "uint8")
-    if library in _JAX:
-        # JAX takes over the memory of the others, and waits for their stream.
-        if call.given:
-            raise InvalidArgument("stream: JAX chooses that of its results; use encrypt_into()")
-        maker = _jax_maker()
-        if maker is None:
-            raise InvalidArgument(
-                "data: for results in JAX, CuPy or torch must be installed; or pass `out`"
-            )
-        if maker.__name__ == "torch":
-            return maker.empty(size, dtype=maker.uint8, device=f"cuda:{index}")
-        with maker.cuda.Device(index):
-            return maker.empty(size, dtype="uint8")
     raise TypeError(
         f"data: paraes cannot make arrays of {library!r}: make one, and pass it as `out` to "
         "encrypt_into() or decrypt_into()"

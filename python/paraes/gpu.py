@@ -33,7 +33,7 @@ One object may be used by any number of threads, whose calls take turns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from paraes import _native, files
 from paraes._device_arrays import Call, empty, given_back
@@ -120,14 +120,11 @@ class _Cipher:
         else:
             size = sealed.size - self._TAG
             if size < 0:
-                raise InvalidArgument("data: it is shorter than a tag" if not encrypts else
-                                      "out: it is shorter than a tag")
+                raise InvalidArgument(f"{'out' if encrypts else 'data'}: it is shorter than a tag")
             place = sealed.range(size, sealed.size)
         if size != plain.size:
-            right = plain.size + (0 if tag is not None else self._TAG)
-            if encrypts:
-                raise InvalidArgument(f"out: it must have {right} bytes, not {result.size}")
-            raise InvalidArgument(f"out: it must have {size} bytes, not {result.size}")
+            right = plain.size + (0 if tag is not None else self._TAG) if encrypts else size
+            raise InvalidArgument(f"out: it must have {right} bytes, not {result.size}")
         text = sealed.range(0, size)
         return (plain.all, text, place, nonce, aad) if encrypts else (
             text, plain.all, place, nonce, aad)
@@ -141,6 +138,18 @@ class _Cipher:
         if size < 0:
             raise InvalidArgument("data: it is shorter than a tag")
         return empty(data, size, call)
+
+
+class _Unauthenticated(_Cipher):
+    """Modes without a tag."""
+
+    def _made(self, encrypts: bool, iv: Any, data: Any, stream: Any) -> Any:
+        out = self._new(data, 0, stream)
+        self._work(encrypts, iv, data, out, stream)
+        return given_back(data, out)
+
+    def _work(self, encrypts: bool, iv: Any, data: Any, out: Any, stream: Any) -> GpuWork:
+        return cast(GpuWork, self._into(encrypts, iv, data, None, out, None, stream))
 
 
 class AESGCM(_Cipher):
@@ -165,8 +174,7 @@ class AESGCM(_Cipher):
                      *, stream: Any = None) -> GpuWork:
         """Write the ciphertext to `out`, and the tag behind it, or to `tag`. out may be data if tag
         is given: in place."""
-        work: GpuWork = self._into(True, nonce, data, associated_data, out, tag, stream)
-        return work
+        return cast(GpuWork, self._into(True, nonce, data, associated_data, out, tag, stream))
 
     def decrypt(self, nonce: Any, data: Any, associated_data: Any = None, *,
                 stream: Any = None) -> Any:
@@ -180,11 +188,10 @@ class AESGCM(_Cipher):
                      *, stream: Any = None) -> GpuVerdict:
         """Write the plaintext to `out`, or zeros if it is not authentic. The tag is in `tag`, or
         the end of data. out may be data if tag is given. Call verify() of what this returns."""
-        verdict: GpuVerdict = self._into(False, nonce, data, associated_data, out, tag, stream)
-        return verdict
+        return cast(GpuVerdict, self._into(False, nonce, data, associated_data, out, tag, stream))
 
 
-class CTR(_Cipher):
+class CTR(_Unauthenticated):
     """SP 800-38A section 6.5. nonce: the first counter block, 16 bytes; never repeat a counter. Not
     authenticated."""
 
@@ -192,21 +199,18 @@ class CTR(_Cipher):
 
     def encrypt(self, nonce: Any, data: Any, *, stream: Any = None) -> Any:
         """Return a new array with the result; lists for lists."""
-        out = self._new(data, 0, stream)
-        self.encrypt_into(nonce, data, out, stream=stream)
-        return given_back(data, out)
+        return self._made(True, nonce, data, stream)
 
     def encrypt_into(self, nonce: Any, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
         """Write the result to `out`, of the same size, which may be data."""
-        work: GpuWork = self._into(True, nonce, data, None, out, None, stream)
-        return work
+        return self._work(True, nonce, data, out, stream)
 
     # Decryption is the same, because the key stream is added.
     decrypt = encrypt
     decrypt_into = encrypt_into
 
 
-class XTS(_Cipher):
+class XTS(_Unauthenticated):
     """SP 800-38E, for data units of whole blocks. tweak: the number of the first unit, 16 bytes in
     little-endian order.
 
@@ -225,28 +229,22 @@ class XTS(_Cipher):
 
     def encrypt(self, tweak: Any, data: Any, *, stream: Any = None) -> Any:
         """Return a new array with the ciphertext; lists for lists."""
-        out = self._new(data, 0, stream)
-        self.encrypt_into(tweak, data, out, stream=stream)
-        return given_back(data, out)
+        return self._made(True, tweak, data, stream)
 
     def encrypt_into(self, tweak: Any, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
         """Write the ciphertext to `out`, of the same size, which may be data."""
-        work: GpuWork = self._into(True, tweak, data, None, out, None, stream)
-        return work
+        return self._work(True, tweak, data, out, stream)
 
     def decrypt(self, tweak: Any, data: Any, *, stream: Any = None) -> Any:
         """Return a new array with the plaintext; lists for lists."""
-        out = self._new(data, 0, stream)
-        self.decrypt_into(tweak, data, out, stream=stream)
-        return given_back(data, out)
+        return self._made(False, tweak, data, stream)
 
     def decrypt_into(self, tweak: Any, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
         """Write the plaintext to `out`, of the same size, which may be data."""
-        work: GpuWork = self._into(False, tweak, data, None, out, None, stream)
-        return work
+        return self._work(False, tweak, data, out, stream)
 
 
-class CBC(_Cipher):
+class CBC(_Unauthenticated):
     """CBC decryption (SP 800-38A section 6.2) of whole blocks, without padding. Encryption is
     serial: paraes.ciphers does it on the CPU. Not authenticated."""
 
@@ -254,42 +252,33 @@ class CBC(_Cipher):
 
     def decrypt(self, iv: Any, data: Any, *, stream: Any = None) -> Any:
         """Return a new array with the plaintext; lists for lists."""
-        out = self._new(data, 0, stream)
-        self.decrypt_into(iv, data, out, stream=stream)
-        return given_back(data, out)
+        return self._made(False, iv, data, stream)
 
     def decrypt_into(self, iv: Any, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
         """Write the plaintext to `out`, of the same size, which may be data."""
-        work: GpuWork = self._into(False, iv, data, None, out, None, stream)
-        return work
+        return self._work(False, iv, data, out, stream)
 
 
-class ECB(_Cipher):
+class ECB(_Unauthenticated):
     """SP 800-38A section 6.1, of whole blocks, for tests: equal blocks have equal ciphertext."""
 
     _MODE = "ECB"
 
     def encrypt(self, data: Any, *, stream: Any = None) -> Any:
         """Return a new array with the ciphertext; lists for lists."""
-        out = self._new(data, 0, stream)
-        self.encrypt_into(data, out, stream=stream)
-        return given_back(data, out)
+        return self._made(True, None, data, stream)
 
     def encrypt_into(self, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
         """Write the ciphertext to `out`, of the same size, which may be data."""
-        work: GpuWork = self._into(True, None, data, None, out, None, stream)
-        return work
+        return self._work(True, None, data, out, stream)
 
     def decrypt(self, data: Any, *, stream: Any = None) -> Any:
         """Return a new array with the plaintext; lists for lists."""
-        out = self._new(data, 0, stream)
-        self.decrypt_into(data, out, stream=stream)
-        return given_back(data, out)
+        return self._made(False, None, data, stream)
 
     def decrypt_into(self, data: Any, out: Any, *, stream: Any = None) -> GpuWork:
         """Write the plaintext to `out`, of the same size, which may be data."""
-        work: GpuWork = self._into(False, None, data, None, out, None, stream)
-        return work
+        return self._work(False, None, data, out, stream)
 
 
 # ---- Segments
@@ -359,8 +348,7 @@ class Segments:
         twice with other bytes: both would have the same nonce."""
         call = Call(plain, stream)
         places = (call.part(plain, "plain").all, call.part(sealed, "sealed", write=True).all)
-        work: GpuWork = self._on_device(True, first, last, places, call)
-        return work
+        return cast(GpuWork, self._on_device(True, first, last, places, call))
 
     def open_segments(self, first: int, sealed: Any, plain: Any, *, last: bool = True,
                       stream: Any = None) -> GpuVerdict:
@@ -369,8 +357,7 @@ class Segments:
         call = Call(sealed, stream)
         sealed_place = call.part(sealed, "sealed").all
         places = (call.part(plain, "plain", write=True).all, sealed_place)
-        verdict: GpuVerdict = self._on_device(False, first, last, places, call)
-        return verdict
+        return cast(GpuVerdict, self._on_device(False, first, last, places, call))
 
     def _on_device(self, seals: bool, first: int, last: bool,
                    places: tuple[tuple[int, int, int], tuple[int, int, int]], call: Call) -> Any:
