@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import _thread
-import dis
 import io
 import os
-import sys
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypedDict, cast, overload
 
 from paraes import _native
+from paraes._file_objects import Turns, complete
 from paraes.exceptions import InvalidArgument
 
 if TYPE_CHECKING:
@@ -180,14 +178,12 @@ def rekey_file(file: Path, *, new_key: bool = False, verify: bool = False,
 
 def seal(data: Buffer, **options: Unpack[SealOptions]) -> bytes:
     """Return `data` as a message: the bytes that encrypt_file would write."""
-    sealed: bytes = _call(_native.seal, data, options=options)
-    return sealed
+    return cast(bytes, _call(_native.seal, data, options=options))
 
 
 def unseal(data: Buffer, **options: Unpack[OpenOptions]) -> bytes:
     """Return the plaintext of a message, all of it authenticated. Errors as in decrypt_file."""
-    plain: bytes = _call(_native.unseal, data, options=options)
-    return plain
+    return cast(bytes, _call(_native.unseal, data, options=options))
 
 
 @overload
@@ -224,57 +220,6 @@ def open(file: Path | BinaryIO, mode: str = "rb",
         raise InvalidArgument(f"mode: it is 'rb', 'wb' or 'xb', not {mode!r}")
     finally:
         options.clear()  # as in _call
-
-
-class _Turns:
-    """Lets the calls of an object take turns, and refuses one from within another of its thread."""
-
-    def __init__(self) -> None:
-        self._new()
-
-    def _new(self) -> None:
-        # The thread that has it may take it again, as in a signal handler: a plain lock would wait.
-        self._lock = _thread.RLock()
-        self._taken = False
-        self._process = os.getpid()
-
-    def __enter__(self) -> None:
-        # In a child, a thread that does not exist there may hold the lock of the parent.
-        if self._process != os.getpid():
-            self._new()
-        self._lock.acquire()
-        if self._taken:
-            self._lock.release()
-            raise RuntimeError("reentrant call: another call of this object is not over")
-        self._taken = True
-
-    def __exit__(self, *_: object) -> None:
-        self._taken = False
-        self._lock.release()
-
-
-_EXIT_BY_EXCEPTION = dis.opmap["WITH_EXCEPT_START"]
-# Packages whose objects close a file at the end of a `with` block, in functions of their own.
-_CLOSERS = frozenset({"codecs", "contextlib", "dask", "fsspec", "pandas", "paraes", "xarray"})
-
-
-def _leaves_by_exception() -> bool:
-    """Whether a `with` block is being left by an exception, and therefore the caller is closed.
-
-    io.TextIOWrapper, fsspec.open() and pandas close their files then, and say nothing of the
-    exception: what is half written would look complete. A file that other code closes, in a handler
-    or in an __exit__() of its own, is closed on purpose.
-    """
-    if sys.exc_info()[1] is None:
-        return False
-    frame = sys._getframe(2)
-    while frame is not None:
-        if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _EXIT_BY_EXCEPTION:
-            return True
-        if str(frame.f_globals.get("__name__")).split(".")[0] not in _CLOSERS:
-            return False
-        frame = cast(Any, frame.f_back)
-    return False
 
 
 class _PlaintextFile(io.BufferedIOBase):
@@ -314,7 +259,7 @@ class DecryptedReader(_PlaintextFile):
         super().__init__(file, "rb")
         self._file = file  # an object must not be closed while it is used
         self._native = native
-        self._turns = _Turns()  # the offset belongs to one call at a time
+        self._turns = Turns()  # the offset belongs to one call at a time
         self._plain = native if isinstance(native, _native.PlainReader) else None
 
     def readable(self) -> bool:
@@ -378,19 +323,16 @@ class DecryptedReader(_PlaintextFile):
     def read(self, size: int | None = -1, /) -> bytes:
         """Return up to `size` bytes: fewer only at the end. All that is left without a size."""
         self._check()
-        everything = size is None or size < 0
+        left = -1 if size is None else size
         if self._plain is not None:
-            wanted = self._plain.size()
-            if not everything:
-                wanted = min(wanted, cast(int, size))
+            wanted = self._plain.size() if left < 0 else min(left, self._plain.size())
             with self._turns:
                 data = self._plain.read(self._offset, wanted)
                 self._offset += len(data)
             return data
         parts = []
-        left = cast(int, size)
-        while everything or left > 0:
-            part = bytearray(1 << 20 if everything else min(left, 1 << 20))
+        while left != 0:
+            part = bytearray(1 << 20 if left < 0 else min(left, 1 << 20))
             n = self.readinto1(part)
             if n == 0:
                 break
@@ -418,21 +360,16 @@ class DecryptedReader(_PlaintextFile):
         if self._plain is None:
             raise io.UnsupportedOperation("the file cannot seek")
         with self._turns:
-            return self._seek(offset, whence, self._plain.size())
-
-    def _seek(self, offset: int, whence: int, size: int) -> int:
-        if whence == os.SEEK_CUR:
-            offset += self._offset
-        elif whence == os.SEEK_END:
-            offset += size
-        elif whence != os.SEEK_SET:
-            raise InvalidArgument(f"whence: it is 0, 1 or 2, not {whence}")
-        if offset < 0:
-            raise InvalidArgument(f"offset: {offset} is before the start")
-        if offset > _LARGEST_OFFSET:
-            raise InvalidArgument(f"offset: {offset} is more than {_LARGEST_OFFSET}")
-        self._offset = offset
-        return offset
+            begins = {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._plain.size()}
+            if whence not in begins:
+                raise InvalidArgument(f"whence: it is 0, 1 or 2, not {whence}")
+            offset += begins[whence]
+            if offset < 0:
+                raise InvalidArgument(f"offset: {offset} is before the start")
+            if offset > _LARGEST_OFFSET:
+                raise InvalidArgument(f"offset: {offset} is more than {_LARGEST_OFFSET}")
+            self._offset = offset
+            return offset
 
     def close(self) -> None:
         if not self.closed:
@@ -479,17 +416,7 @@ class EncryptedWriter(_PlaintextFile):
 
     def close(self) -> None:
         """End the message and commit the file. If that fails, nothing is left."""
-        if self.closed:
-            return
-        if _leaves_by_exception():
-            self.abort()
-            return
-        try:
-            self._complete()
-        except BaseException:
-            self._clean_up()
-            raise
-        io.BufferedIOBase.close(self)
+        complete(self)
 
     def _complete(self) -> None:
         self._native.finish()

@@ -12,8 +12,9 @@ from fsspec.caching import BaseCache, register_cache
 from fsspec.spec import AbstractBufferedFile
 
 from paraes import _native
+from paraes._file_objects import Turns
 from paraes._messages import Message
-from paraes.files import DecryptedReader, _Turns
+from paraes.files import DecryptedReader
 from paraes.fsspec._threads import start
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class EncryptedFile(AbstractBufferedFile):  # type: ignore[misc]
                  cache_type: str | None = None, **options: Any) -> None:
         self._source = source
         self._lines = (0, b"")
-        self._turns = _Turns()
+        self._turns = Turns()
         is_local = isinstance(source, _native.PlainReader)
         options["size"] = source.size() if isinstance(source, _native.PlainReader) else source.size
         # The native reader reads ahead.

@@ -6,7 +6,8 @@ import io
 from typing import TYPE_CHECKING, Any, cast
 
 from paraes import _native
-from paraes.files import EncryptedWriter, _leaves_by_exception
+from paraes._file_objects import complete
+from paraes.files import EncryptedWriter
 from paraes.fsspec._upload import Upload, warn_if_it_fails
 
 if TYPE_CHECKING:
@@ -58,14 +59,14 @@ class Writer(EncryptedWriter):
             self._upload.discard(wait=wait)
 
     def abort(self) -> None:
-        try:
-            self._give_up(wait=True)
-        finally:
-            io.BufferedIOBase.close(self)
+        self._end(wait=True)
 
     def _drop(self) -> None:
+        self._end(wait=False)
+
+    def _end(self, *, wait: bool) -> None:
         try:
-            self._give_up(wait=False)
+            self._give_up(wait=wait)
         finally:
             io.BufferedIOBase.close(self)
 
@@ -89,23 +90,19 @@ class Compressed(io.BufferedIOBase):
             self._compressor.flush()
 
     def abort(self) -> None:
-        self._file.abort()
-        io.BufferedIOBase.close(self)
-
-    def close(self) -> None:
-        if self.closed:
-            return
-        if _leaves_by_exception():
-            self.abort()
-            return
         try:
-            self._compressor.close()
-            self._file.close()
-        except BaseException:
             self._file.abort()
-            raise
         finally:
             io.BufferedIOBase.close(self)
+
+    def close(self) -> None:
+        complete(self)
+
+    def _complete(self) -> None:
+        self._compressor.close()
+        self._file.close()
+
+    _clean_up = abort
 
     def __exit__(self, kind: Any, *_: object) -> None:
         if kind is None:

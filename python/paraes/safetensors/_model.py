@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from paraes import files
+from paraes._file_objects import Turns
 from paraes.exceptions import InvalidArgument
 from paraes.safetensors import _header
 from paraes.safetensors._header import Entry, Header, HeaderError, shown
@@ -67,7 +68,7 @@ class File:
         if not isinstance(reader, files.DecryptedReader):  # for type checkers
             raise AssertionError
         self._reader = reader
-        self._turns = files._Turns()  # the place in the file belongs to one call at a time
+        self._turns = Turns()  # the place in the file belongs to one call at a time
         try:
             if not reader.seekable():
                 raise InvalidArgument(f"{self.name}: tensors are read from files that can seek")
@@ -321,20 +322,25 @@ Contents = dict[str, tuple[str, Sequence[int], MakeBytes]]
 ContentsOf = Callable[[Mapping[str, Any]], Contents]
 
 
-def _header_of(contents: Contents, metadata: Mapping[str, str] | None) -> tuple[bytes, list[str]]:
-    return _header.make_header(
+def _pieces(contents_of: ContentsOf, tensors: Mapping[str, Any],
+            metadata: Mapping[str, str] | None) -> list[MakeBytes]:
+    """What makes the parts of a file: its header, and the bytes of each tensor."""
+    for name in tensors:
+        if not isinstance(name, str):
+            raise TypeError(f"tensor {name!r}: a name is a str")
+    contents = contents_of(tensors)
+    header, order = _header.make_header(
         {name: (dtype, shape) for name, (dtype, shape, _) in contents.items()}, metadata)
+    return [lambda: memoryview(header), *(contents[name][2] for name in order)]
 
 
 def save_file(contents_of: ContentsOf, tensors: Mapping[str, Any], path: files.Path,
               metadata: Mapping[str, str] | None, options: dict[str, Any]) -> None:
     try:
-        contents = contents_of(tensors)
-        header, order = _header_of(contents, metadata)
+        pieces = _pieces(contents_of, tensors, metadata)
         with files.open(path, "wb", **options) as file:
-            file.write(header)
-            for name in order:
-                file.write(contents[name][2]())
+            for make in pieces:
+                file.write(make())
     finally:
         options.clear()
 
@@ -342,11 +348,9 @@ def save_file(contents_of: ContentsOf, tensors: Mapping[str, Any], path: files.P
 def save(contents_of: ContentsOf, tensors: Mapping[str, Any],
          metadata: Mapping[str, str] | None, options: dict[str, Any]) -> bytes:
     try:
-        contents = contents_of(tensors)
-        header, order = _header_of(contents, metadata)
-        plain = bytearray(header)
-        for name in order:
-            plain += contents[name][2]()
+        plain = bytearray()
+        for make in _pieces(contents_of, tensors, metadata):
+            plain += make()
         return files.seal(plain, **options)
     finally:
         options.clear()

@@ -120,8 +120,6 @@ def save(tensor_dict: Mapping[str, Array], metadata: Mapping[str, str] | None = 
 def _contents(tensors: Mapping[str, Array]) -> _model.Contents:
     contents: _model.Contents = {}
     for name, array in tensors.items():
-        if not isinstance(name, str):
-            raise TypeError(f"tensor {name!r}: a name is a str")
         if not isinstance(array, (numpy.ndarray, numpy.generic)):
             raise TypeError(
                 f"tensor {name!r}: a numpy array is required, not {type(array).__name__!r}")

@@ -169,8 +169,6 @@ def _contents(tensors: Mapping[str, torch.Tensor]) -> _model.Contents:
     contents: _model.Contents = {}
     places: list[tuple[str, int, int, str]] = []
     for name, tensor in tensors.items():
-        if not isinstance(name, str):
-            raise TypeError(f"tensor {name!r}: a name is a str")
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(
                 f"tensor {name!r}: a torch.Tensor is required, not {type(tensor).__name__!r}")
