@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import fsspec.asyn
 
 from paraes import _native
-from paraes.exceptions import IntegrityError, _file_error
+from paraes.exceptions import IntegrityError, _cut_off, _file_error
 
 if TYPE_CHECKING:
     from fsspec.spec import AbstractFileSystem
@@ -18,6 +18,20 @@ _START = 4096  # more than most headers have
 _TAIL = 1 << 16  # the last segment, unless Tink's segments are large
 _PIECE = 1 << 20  # the least that is worth a request of its own
 _PIECES = 8  # of one range, at once
+
+
+def attempt(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What a call returns, or its exception."""
+    try:
+        return work(*arguments, **options)
+    except Exception as error:
+        return error
+
+
+def forget(fs: AbstractFileSystem, path: str) -> None:
+    """Let a file system forget what it knows of an object."""
+    fs.invalidate_cache(fs._parent(path))
+    fs.invalidate_cache(path)
 
 
 class Message:
@@ -78,13 +92,7 @@ class MessagesBelow:
             # Some are asynchronous only where the file system below them is.
             if not any(isinstance(info, AttributeError | NotImplementedError) for info in infos):
                 return list(infos)
-        infos = []
-        for path in paths:
-            try:
-                infos.append(self._fs.info(path, **options))
-            except Exception as error:
-                infos.append(error)
-        return infos
+        return [attempt(self._fs.info, path, **options) for path in paths]
 
     def fetch(self, ranges: list[tuple[str, int, int]], options: dict[str, Any]) -> list[Any]:
         """The bytes of ranges of objects, or exceptions."""
@@ -94,9 +102,8 @@ class MessagesBelow:
         fetched = self.cat_ranges(paths, starts, ends, options)
         for at, (path, begin, end) in enumerate(ranges):
             if not isinstance(fetched[at], BaseException) and len(fetched[at]) != end - begin:
-                fetched[at] = _file_error(
-                    errno.EIO, f"{path}: the bytes {begin} to {end} were asked for, and "
-                    f"{len(fetched[at])} came: it became shorter, or the transfer was cut", path)
+                fetched[at] = _file_error(errno.EIO, _cut_off(path, begin, end, len(fetched[at])),
+                                          path)
         return fetched
 
     def cat_ranges(self, paths: list[str], starts: list[Any], ends: list[Any],
@@ -105,10 +112,7 @@ class MessagesBelow:
         for at, data in enumerate(fetched):
             # Older versions of fsspec fail so in "dir" over a file system without coroutines.
             if isinstance(data, AttributeError | NotImplementedError):
-                try:
-                    fetched[at] = self._fs.cat_file(paths[at], starts[at], ends[at], **options)
-                except Exception as error:
-                    fetched[at] = error
+                fetched[at] = attempt(self._fs.cat_file, paths[at], starts[at], ends[at], **options)
         return fetched
 
     def _fetch_one(self, path: str, begin: int, end: int, options: dict[str, Any]) -> bytes:
@@ -125,7 +129,7 @@ class MessagesBelow:
         failed = [at for at, found in enumerate(made) if may_be_replaced(found)]
         if failed:
             for at in failed:
-                self.invalidate(paths[at])
+                forget(self._fs, paths[at])
             new = self._infos([paths[at] for at in failed], options)
             again = [(at, info) for at, info in zip(failed, new, strict=True)
                      if isinstance(infos[at], Exception) or isinstance(info, Exception)
@@ -158,10 +162,7 @@ class MessagesBelow:
         for at, (path, info) in enumerate(zip(paths, infos, strict=True)):
             if made[at] is None:
                 parts = (next(fetched), next(fetched))
-                try:
-                    made[at] = self._message(path, info, *parts, options)
-                except Exception as error:
-                    made[at] = error
+                made[at] = attempt(self._message, path, info, *parts, options)
         return made
 
     def _message(self, path: str, info: dict[str, Any], start: Any, tail: Any,
@@ -183,10 +184,6 @@ class MessagesBelow:
         message.segments.open(*ends, tail[len(tail) - (end - begin):])
         return message
 
-    def invalidate(self, path: str) -> None:
-        self._fs.invalidate_cache(self._fs._parent(path))
-        self._fs.invalidate_cache(path)
-
     def read(self, message: Message, begin: int, end: int) -> bytes:
         wanted = Wanted(message, begin, end)
         try:
@@ -199,7 +196,7 @@ class MessagesBelow:
             raise
 
     def _is_replaced(self, message: Message) -> bool:
-        self.invalidate(message.path)
+        forget(self._fs, message.path)
         try:
             return version_of(self._fs.info(message.path, **message.options)) != message.version
         except FileNotFoundError:

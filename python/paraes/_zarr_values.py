@@ -14,7 +14,7 @@ from zarr.storage import LocalStore
 
 from paraes import _native
 from paraes._recent import Recent
-from paraes.exceptions import IntegrityError, InvalidArgument, InvalidTag, WrongKey
+from paraes.exceptions import IntegrityError, InvalidArgument, InvalidTag, WrongKey, _cut_off
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -114,8 +114,7 @@ class Values:
             return None
         data = value.as_numpy_array()
         if begin is not None and len(data) != cast(int, end) - begin:
-            raise IntegrityError(f"{key}: the bytes {begin} to {end} were asked for, and "
-                                 f"{len(data)} came: it became shorter, or the transfer was cut")
+            raise IntegrityError(_cut_off(key, begin, cast(int, end), len(data)))
         return data
 
     async def range(self, key: str, wanted: ByteRequest) -> bytes | None:

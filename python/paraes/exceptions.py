@@ -112,3 +112,9 @@ def _file_error(code: int, text: str, path: str = "") -> FileError:
     if path:
         error.filename = path
     return error
+
+
+def _cut_off(path: str, begin: int, end: int, came: int) -> str:
+    """The text of an error: a store sent fewer bytes than it should."""
+    return (f"{path}: the bytes {begin} to {end} were asked for, and {came} came: it became "
+            "shorter, or the transfer was cut")

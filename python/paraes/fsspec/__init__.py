@@ -7,6 +7,7 @@ docs/how-to/data-tools.md has examples with pandas, pyarrow, polars and others.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -29,7 +30,7 @@ from fsspec.spec import AbstractFileSystem
 from fsspec.utils import infer_compression, isfilelike, stringify_path
 
 from paraes import _native
-from paraes._messages import Message, MessagesBelow, Wanted, may_be_replaced
+from paraes._messages import Message, MessagesBelow, Wanted, attempt, may_be_replaced
 from paraes._recent import Recent
 from paraes.exceptions import IntegrityError, InvalidArgument
 from paraes.files import DecryptedReader
@@ -255,10 +256,8 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
             info["size"] = None
             if sealed_size is None or isinstance(start, Exception):
                 continue
-            try:
+            with contextlib.suppress(IntegrityError):
                 info["size"] = secret.plain_bytes(sealed_size, start)
-            except IntegrityError:
-                pass
         return infos
 
     # ---- Reading
@@ -328,11 +327,7 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         out: list[Any] = []
         for part in parts:
             if isinstance(part, Wanted):
-                data = [next(fetched) for _ in part.sealed]
-                try:
-                    part = part.plain(data)
-                except Exception as error:
-                    part = error
+                part = attempt(part.plain, [next(fetched) for _ in part.sealed])
             out.append(part)
         return out
 
@@ -348,15 +343,11 @@ class ParaesFileSystem(ChainedFileSystem):  # type: ignore[misc]
         secret = self._secret.to_open()
         out: dict[str, Any] = {}
         for name, data in zip(paths, fetched, strict=True):
-            try:
-                if isinstance(data, BaseException):
-                    raise data
-                out[name] = secret.unseal(data)
-            except Exception as error:
-                if on_error == "raise":
-                    raise
-                if on_error == "return":
-                    out[name] = error
+            found = data if isinstance(data, BaseException) else attempt(secret.unseal, data)
+            if not isinstance(found, BaseException) or on_error == "return":
+                out[name] = found
+            elif on_error == "raise":
+                raise found
         return out
 
     def _open(self, path: str, mode: str = "rb", block_size: int | None = None,

@@ -10,11 +10,12 @@ from paraes.exceptions import InvalidArgument
 
 # The arguments of a file system. Secrets that are not in a file are kept in locked memory only.
 IN_MEMORY = ("key", "passphrase")
-_OPENS = ("key", "key_file", "passphrase", "identity")
-_SEALS = ("key", "key_file", "passphrase", "recipients", "recipients_file")
-_OPTIONS_OF_BOTH = ("context", "format", "segment_size", "tink_hash", "threads", "device", "kernel")
-_OPTIONS_TO_OPEN = (*_OPENS, *_OPTIONS_OF_BOTH, "max_scrypt_log2n")
-_OPTIONS_TO_SEAL = (*_SEALS, *_OPTIONS_OF_BOTH, "key_bits", "scrypt_log2n")
+OPENS = ("key", "key_file", "passphrase", "identity")
+SEALS = ("key", "key_file", "passphrase", "recipients", "recipients_file")
+FORMAT = ("context", "format", "segment_size", "tink_hash")
+_OPTIONS_OF_BOTH = (*FORMAT, "threads", "device", "kernel")
+_OPTIONS_TO_OPEN = (*OPENS, *_OPTIONS_OF_BOTH, "max_scrypt_log2n")
+_OPTIONS_TO_SEAL = (*SEALS, *_OPTIONS_OF_BOTH, "key_bits", "scrypt_log2n")
 
 
 class Secret:
@@ -25,8 +26,8 @@ class Secret:
             if name not in _OPTIONS_TO_OPEN and name not in _OPTIONS_TO_SEAL:
                 raise TypeError(f"the file system 'paraes' has no option {name!r}")
         given = {name for name, value in options.items() if value is not None}
-        self.opens = self._made(False, _OPENS, _OPTIONS_TO_OPEN, options, given)
-        self.seals = self._made(True, _SEALS, _OPTIONS_TO_SEAL, options, given)
+        self.opens = self._made(False, OPENS, _OPTIONS_TO_OPEN, options, given)
+        self.seals = self._made(True, SEALS, _OPTIONS_TO_SEAL, options, given)
         if self.opens is None and self.seals is None:
             raise InvalidArgument("pass one of key_file, key, passphrase, identity and recipients, "
                                   'as in paraes={"key_file": "my.key"}')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import errno
 import io
 import os
@@ -18,6 +19,7 @@ from fsspec.implementations.cached import CachingFileSystem, SimpleCacheFileSyst
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.spec import AbstractFileSystem
 
+from paraes._messages import forget
 from paraes.exceptions import _file_error
 from paraes.fsspec._threads import start
 
@@ -85,8 +87,7 @@ class Upload(io.RawIOBase):
             start(self._thread, self._commit).result()
         finally:
             self._thread.shutdown(wait=False)
-        self._fs.invalidate_cache(self._path)
-        self._fs.invalidate_cache(self._fs._parent(self._path))
+        forget(self._fs, self._path)
         _drop_copy(self._fs, self._path)
 
     def _commit(self) -> None:
@@ -138,10 +139,8 @@ class Upload(io.RawIOBase):
         try:
             self._file.close()
         finally:
-            try:
+            with contextlib.suppress(FileNotFoundError):
                 self._fs.rm_file(self._name)
-            except FileNotFoundError:
-                pass
 
 
 # Uploads that nobody has ended when the process does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import threading
 
@@ -14,10 +15,8 @@ def buffer(name: str, size: int) -> memoryview:
     if memory is None or len(memory) < size:
         memory = mmap.mmap(-1, max(size, mmap.PAGESIZE),
                            flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        try:
+        with contextlib.suppress(OSError):  # the kernel has none
             memory.madvise(mmap.MADV_HUGEPAGE)  # a part has thousands of others
-        except OSError:
-            pass  # the kernel has none
         setattr(_kept, name, memory)
     return memoryview(memory)[:size]
 

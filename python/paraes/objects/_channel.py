@@ -7,6 +7,8 @@ the hash is on the coordinator's disk. Only numbers and hashes go this way.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import secrets
 import socket
@@ -37,16 +39,15 @@ class _Closed(Exception):
     pass
 
 
+@dataclasses.dataclass(repr=False)
 class Address:
     """Where the coordinator listens, for its own machine and for others."""
 
-    def __init__(self, host: str, path: str, port: int | None, names: list[str],
-                 key: bytes) -> None:
-        self.host = host
-        self.path = path
-        self.port = port
-        self.names = names
-        self.key = key
+    host: str
+    path: str
+    port: int | None
+    names: list[str]
+    key: bytes
 
     def __repr__(self) -> str:
         return f"<the coordinator at {self.host}>"
@@ -192,10 +193,8 @@ class Desk:
             except BaseException as error:
                 self.error = self.error or error
                 return
-            try:
+            with contextlib.suppress(OSError):  # the worker was killed
                 connection.send_bytes(answer)
-            except OSError:
-                pass  # the worker was killed
         finally:
             self._forget(connection)
 
@@ -207,10 +206,8 @@ class Desk:
     def close(self) -> None:
         self._closed = True
         for listening in self._listening:
-            try:
+            with contextlib.suppress(OSError):
                 listening.shutdown(socket.SHUT_RDWR)  # wakes accept(), and refuses who comes later
-            except OSError:
-                pass
             listening.close()
         with self._lock:
             for connection in self._connections:
@@ -227,11 +224,9 @@ class Desk:
 
 
 def _shut(connection: Connection) -> None:
-    try:
-        with socket.socket(fileno=os.dup(connection.fileno())) as ending:
-            ending.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
+    with (contextlib.suppress(OSError),
+          socket.socket(fileno=os.dup(connection.fileno())) as ending):
+        ending.shutdown(socket.SHUT_RDWR)
 
 
 def _end(connection: Connection) -> None:
@@ -254,14 +249,10 @@ def _names() -> list[str]:
     """Names and addresses by which other machines may know this one."""
     name = socket.gethostname()
     found = [name, socket.getfqdn()]
-    try:
+    with contextlib.suppress(OSError):
         found += [str(info[4][0]) for info in socket.getaddrinfo(name, None, socket.AF_INET)]
-    except OSError:
-        pass
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing; chooses the interface that leads out
-            found.append(probe.getsockname()[0])
-        except OSError:
-            pass
+    with (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe,
+          contextlib.suppress(OSError)):
+        probe.connect(("192.0.2.1", 9))  # sends nothing; chooses the interface that leads out
+        found.append(probe.getsockname()[0])
     return list(dict.fromkeys(found))

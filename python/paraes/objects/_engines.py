@@ -90,6 +90,10 @@ class _Futures(Engine):
         self.window = 2 * workers  # so that no worker waits for this thread
         self._futures: dict[Future[Any], int] = {}
 
+    def _start(self, number: int, function: Callable[..., Any], *arguments: Any) -> None:
+        assert self._executor is not None
+        self._futures[self._executor.submit(function, *arguments)] = number
+
     def next(self) -> tuple[int, Any]:
         # The wait has a limit, or a signal would wait for the end of a part.
         done: set[Future[Any]] = set()
@@ -131,9 +135,7 @@ class Threads(_Futures):
         self._claim = claim
 
     def submit(self, number: int, has_it: bool) -> None:
-        assert self._executor is not None
-        future = self._executor.submit(_part, self._job, number, has_it, self._claim)
-        self._futures[future] = number
+        self._start(number, _part, self._job, number, has_it, self._claim)
 
     def stop(self) -> None:
         super().stop()
@@ -163,10 +165,9 @@ class Pool(_Futures):
         self._desk = Desk(claim, self._is_mpi)
 
     def submit(self, number: int, has_it: bool) -> None:
-        assert self._desk is not None and self._executor is not None
-        future = self._executor.submit(_part_elsewhere, self._token, self._packed, number, has_it,
-                                       self._desk.address)
-        self._futures[future] = number
+        assert self._desk is not None
+        self._start(number, _part_elsewhere, self._token, self._packed, number, has_it,
+                    self._desk.address)
 
     def next(self) -> tuple[int, Any]:
         try:
@@ -453,11 +454,9 @@ def engine_of(executor: Any, workers: int | None) -> Engine:
         raise InvalidArgument("executor: it is one of concurrent.futures or mpi4py.futures, or a "
                               f"distributed.Client, not {kind}")
     is_mpi = any(base.__module__.startswith("mpi4py.") for base in type(executor).__mro__)
+    engine = Pool(executor, is_mpi)
     if not is_mpi and not isinstance(executor, concurrent.futures.ProcessPoolExecutor):
-        engine = Pool(executor, False)
         engine.same_machine = False
         engine.why_no_key = (f"nobody knows how {kind} sends it: let the workers read the key, "
                              "with key_file= or key_command=")
-        return engine
-    return Pool(executor, is_mpi)
-
+    return engine

@@ -145,13 +145,13 @@ def parser() -> argparse.ArgumentParser:
             _add_workers(one)
         store = one.add_argument_group("objects")
         if verb in ("encrypt", "decrypt"):
-            store.add_argument("-f", "--force", action="store_true",
+            store.add_argument("-f", "--force", dest="overwrite", action="store_true",
                                help="replace an existing target")
         if verb in ("encrypt", "decrypt", "verify"):
             store.add_argument("--part-size", type=_size, metavar="SIZE",
                                help="5MiB to 5GiB (default: by the size of SOURCE)")
         if verb in ("encrypt", "resume"):
-            store.add_argument("--abort-on-failure", action="store_true",
+            store.add_argument("--abort-on-failure", dest="keep", action="store_false",
                                help="keep nothing for `resume` if the network or a worker fails")
         if verb == "encrypt":
             store.add_argument("--restart", action="store_true",
@@ -160,10 +160,12 @@ def parser() -> argparse.ArgumentParser:
             store.add_argument("--state", metavar="FILE",
                                help="where the state is (default: below ~/.local/state/paraes)")
         if verb in ("encrypt", "decrypt", "verify", "resume"):
-            store.add_argument("--source-option", type=_option, action="append", default=[],
-                               metavar="NAME=VALUE", help="option of fsspec for SOURCE; repeatable")
+            store.add_argument("--source-option", dest="source_options", type=_option,
+                               action="append", default=[], metavar="NAME=VALUE",
+                               help="option of fsspec for SOURCE; repeatable")
         if verb in ("encrypt", "decrypt", "resume", "abort"):
-            store.add_argument("--target-option", type=_option, action="append", default=[],
-                               metavar="NAME=VALUE", help="option of fsspec for TARGET; repeatable")
+            store.add_argument("--target-option", dest="target_options", type=_option,
+                               action="append", default=[], metavar="NAME=VALUE",
+                               help="option of fsspec for TARGET; repeatable")
         _add_reports(one)
     return top

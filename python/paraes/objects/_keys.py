@@ -6,14 +6,12 @@ from typing import Any
 
 from paraes import _native
 from paraes.exceptions import InvalidArgument
+from paraes.fsspec._options import FORMAT, OPENS, SEALS
 from paraes.objects._engines import Engine
 from paraes.objects._work import OwnKey, SentKey
 
-_FORMAT = ("context", "format", "segment_size", "tink_hash")
-_SECRETS = ("key", "key_file", "passphrase", "recipients", "recipients_file", "identity")
-_TO_SEAL = ("key", "key_file", "passphrase", "recipients", "recipients_file", "key_bits",
-            "scrypt_log2n", *_FORMAT)
-_TO_OPEN = ("key", "key_file", "passphrase", "identity", "max_scrypt_log2n", *_FORMAT)
+_TO_SEAL = (*SEALS, "key_bits", "scrypt_log2n", *FORMAT)
+_TO_OPEN = (*OPENS, "max_scrypt_log2n", *FORMAT)
 
 
 class Keys:
@@ -30,13 +28,13 @@ class Keys:
         for name in list(options):
             if name not in names:
                 raise TypeError(f"there is no option {name!r}")
-        format_options = {name: options[name] for name in _FORMAT if options.get(name) is not None}
+        format_options = {name: options[name] for name in FORMAT if options.get(name) is not None}
         if "context" in format_options:
             format_options["context"] = bytes(format_options["context"])
         file = options.get("key_file")
         self.own: OwnKey | None = None  # how the workers read the key
         if command is not None:
-            if any(options.get(name) is not None for name in _SECRETS):
+            if any(options.get(name) is not None for name in (*SEALS, *OPENS)):
                 raise InvalidArgument("key_command: another secret is given, too")
             self.own = OwnKey(None, command, format_options)
             self.secret: _native.Secret = self.own.secret()

@@ -5,6 +5,7 @@ Sources are pickled and used in other processes and on other machines.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,18 @@ from typing import TYPE_CHECKING, Any
 import fsspec.asyn
 
 from paraes._messages import version_of
-from paraes.exceptions import InvalidArgument, _file_error
-from paraes.objects._stores import again, asked, call_s3, code_of, is_local, is_s3, resolve, url_of
+from paraes.exceptions import InvalidArgument, _cut_off, _file_error
+from paraes.objects._stores import (
+    again,
+    asked,
+    call_s3,
+    code_of,
+    fresh_info,
+    is_local,
+    is_s3,
+    resolve,
+    url_of,
+)
 
 if TYPE_CHECKING:
     from fsspec.spec import AbstractFileSystem
@@ -27,10 +38,8 @@ class Source:
     """An object that is read in ranges, by many at once."""
 
     def __init__(self, fs: AbstractFileSystem, path: str) -> None:
-        fs.invalidate_cache(path)
-        fs.invalidate_cache(fs._parent(path))
         try:
-            info = again(lambda: asked(path, lambda: fs.info(path)))
+            info = fresh_info(fs, path)
         except FileNotFoundError as error:
             raise _file_error(errno.ENOENT, f"{path}: there is no such object", path) from error
         if info["type"] == "directory":
@@ -63,9 +72,7 @@ class Source:
     def _read(self, begin: int, end: int) -> Any:
         data = self._read_s3(begin, end) if self.tag is not None else self._cat(begin, end)
         if len(data) != end - begin:
-            raise _file_error(errno.EIO, f"{self.path}: the bytes {begin} to {end} were asked for, "
-                              f"and {len(data)} came: it became shorter, or the transfer was cut",
-                              self.path)
+            raise _file_error(errno.EIO, _cut_off(self.path, begin, end, len(data)), self.path)
         return data
 
     def _cat(self, begin: int, end: int) -> Any:
@@ -89,10 +96,8 @@ class Source:
 
     def check(self) -> None:
         """Raises SourceChanged if it is another one by now, as far as anybody can tell."""
-        self.fs.invalidate_cache(self.path)
-        self.fs.invalidate_cache(self.fs._parent(self.path))
         try:
-            info = again(lambda: asked(self.path, lambda: self.fs.info(self.path)))
+            info = fresh_info(self.fs, self.path)
         except FileNotFoundError:
             raise SourceChanged(self.path) from None
         if version_of(info) != self.version:
@@ -117,11 +122,9 @@ class LocalSource(Source):
         return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def check(self) -> None:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             if self._status(os.stat(self.path)) == self.status:
                 return
-        except FileNotFoundError:
-            pass
         raise SourceChanged(self.path)
 
 

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from paraes.exceptions import InvalidArgument, _file_error
+from paraes.objects._stores import failed, name_file, sync_folder, unlink
 
 _KIND = "paraes.objects"
 _VERSION = 1
@@ -92,39 +93,6 @@ class Facts(NamedTuple):
         return facts
 
 
-def _sync_folder(path: str) -> None:
-    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not for folders, on some systems
-            raise
-    finally:
-        os.close(folder)
-
-
-def _name_file(name: str, path: str) -> None:
-    """Give a file its final name, but never over another one."""
-    try:
-        os.link(name, path)
-    except FileExistsError:
-        raise _file_error(errno.EEXIST, f"{path}: another run has begun meanwhile", path) from None
-    except OSError:  # no hard links here
-        if os.path.lexists(path):
-            raise _file_error(errno.EEXIST, f"{path}: another run has begun meanwhile",
-                              path) from None
-        os.rename(name, path)
-    else:
-        os.unlink(name)
-
-
-def _remove(name: str) -> None:
-    try:
-        os.unlink(name)
-    except FileNotFoundError:
-        pass
-
-
 def _lock(file: int, path: str) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,6 +102,14 @@ def _lock(file: int, path: str) -> None:
     except OSError as error:
         raise _file_error(error.errno or errno.EIO, f"{path}: its file system cannot lock files "
                           f"({error.strerror}): name a state on another one", path) from None
+
+
+def _sync_name(path: str) -> None:
+    try:
+        sync_folder(path)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not for folders, on some systems
+            raise
 
 
 class State:
@@ -165,13 +141,17 @@ class State:
             state = cls(path, file, facts, proof)
             state._write({"kind": _KIND, "version": _VERSION,
                           "proof": base64.b64encode(proof).decode(), "facts": facts.line()})
-            _name_file(name, path)
+            try:
+                name_file(name, path)
+            except FileExistsError:
+                raise _file_error(errno.EEXIST, f"{path}: another run has begun meanwhile",
+                                  path) from None
         except BaseException:
             os.close(file)
-            _remove(name)
+            unlink(name)
             raise
         try:
-            _sync_folder(path)
+            _sync_name(path)
         except BaseException:
             state.remove()
             raise
@@ -219,8 +199,7 @@ class State:
         try:
             return os.open(path, flags | os.O_CLOEXEC | os.O_NOCTTY | os.O_NOFOLLOW)
         except OSError as error:
-            raise _file_error(error.errno or errno.EIO, f"{path}: cannot open the state: "
-                              f"{error.strerror}", path) from error
+            raise failed(error, path, "cannot open the state") from error
 
     @staticmethod
     def _is_at(file: int, path: str) -> bool:
@@ -273,8 +252,7 @@ class State:
                     os.fdatasync(self._file)
                     self._synced = written
         except OSError as error:
-            raise _file_error(error.errno or errno.EIO, f"{self.path}: cannot write the state: "
-                              f"{error.strerror}", self.path) from error
+            raise failed(error, self.path, "cannot write the state") from error
 
     @contextlib.contextmanager
     def _breaking(self) -> Iterator[None]:
@@ -306,8 +284,8 @@ class State:
     def remove(self) -> None:
         try:
             if self._file >= 0 and self._is_at(self._file, self.path):
-                _remove(self.path)
-                _sync_folder(self.path)
+                unlink(self.path)
+                _sync_name(self.path)
         finally:
             self.close()
 

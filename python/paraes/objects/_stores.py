@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
@@ -13,7 +14,8 @@ from fsspec.core import OpenFile, url_to_fs
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
-from paraes.exceptions import Error, InvalidArgument, _file_error
+from paraes._messages import forget
+from paraes.exceptions import Error, FileError, InvalidArgument, _file_error
 from paraes.fsspec._upload import protocols
 
 if TYPE_CHECKING:
@@ -54,6 +56,13 @@ def is_local(fs: AbstractFileSystem) -> bool:
 
 def is_s3(fs: AbstractFileSystem) -> bool:
     return not _S3.isdisjoint(protocols(fs)) and hasattr(fs, "call_s3")
+
+
+def fresh_info(fs: AbstractFileSystem, path: str) -> dict[str, Any]:
+    """What the store says of an object now."""
+    forget(fs, path)
+    info: dict[str, Any] = again(lambda: asked(path, lambda: fs.info(path)))
+    return info
 
 
 def code_of(error: BaseException | None) -> str:
@@ -105,6 +114,42 @@ def again(work: Callable[[], _T]) -> _T:
                 raise
             time.sleep(0.1 * 4**attempt)
     raise AssertionError
+
+
+# ---- Local files
+
+
+def failed(error: OSError, path: str, what: str) -> FileError:
+    """The exception for an error of the system."""
+    return _file_error(error.errno or errno.EIO, f"{path}: {what}: {error.strerror}", path)
+
+
+def sync_folder(path: str) -> None:
+    """Wait until the name of a file is on the disk."""
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def name_file(name: str, path: str) -> None:
+    """Give a file its final name, but never over another one: FileExistsError."""
+    try:
+        os.link(name, path)
+    except FileExistsError:
+        raise
+    except OSError as error:  # no hard links here
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from error
+        os.rename(name, path)
+    else:
+        os.unlink(name)
+
+
+def unlink(name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name)
 
 
 def warn(text: str) -> None:

@@ -5,6 +5,7 @@ Targets are pickled and used in other processes and on other machines.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -13,6 +14,7 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from paraes._messages import forget
 from paraes.exceptions import InvalidArgument, _file_error
 from paraes.fsspec import ParaesFileSystem
 from paraes.fsspec._upload import Upload
@@ -22,9 +24,14 @@ from paraes.objects._stores import (
     call_s3,
     code_of,
     endpoint_of,
+    failed,
+    fresh_info,
     is_local,
     is_s3,
+    name_file,
     resolve,
+    sync_folder,
+    unlink,
     url_of,
 )
 
@@ -57,12 +64,8 @@ class Target:
                           "allow that (overwrite=True, -f), or choose another target", self.path)
 
     def _exists(self) -> bool:
-        self._forget()
+        forget(self.fs, self.path)
         return bool(again(lambda: asked(self.path, lambda: self.fs.exists(self.path))))
-
-    def _forget(self) -> None:
-        self.fs.invalidate_cache(self.path)
-        self.fs.invalidate_cache(self.fs._parent(self.path))
 
     def check(self) -> None:
         """Refuse what can be no target, before any work."""
@@ -99,10 +102,7 @@ class Target:
             return False
 
     def _size(self) -> int | None:
-        self._forget()
-        size: int | None = again(lambda: asked(self.path, lambda: self.fs.info(
-            self.path))).get("size")
-        return size
+        return fresh_info(self.fs, self.path).get("size")
 
     def put(self, number: int, offset: int, data: Any) -> str:
         """Store a part, and return what complete() needs of it."""
@@ -213,7 +213,7 @@ class S3Target(Target):
         """Whether the object has these parts, of a store that makes tags by MD5."""
         try:
             digests = b"".join(bytes.fromhex(tag.strip('"')) for tag in tags)
-            self._forget()
+            forget(self.fs, self.path)
             found = asked(self.path, lambda: self.fs.info(self.path)).get("ETag", "")
         except (ValueError, FileNotFoundError):
             return False
@@ -266,8 +266,7 @@ class LocalTarget(Target):
         try:
             return os.open(self._partial, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
         except OSError as error:
-            raise _file_error(error.errno or errno.EIO, f"{self._partial}: cannot write: "
-                              f"{error.strerror}", self._partial) from error
+            raise failed(error, self._partial, "cannot write") from error
 
     def facts(self) -> dict[str, Any]:
         return {"partial": self._partial}
@@ -293,8 +292,7 @@ class LocalTarget(Target):
             if self.syncs:
                 os.fdatasync(file)
         except OSError as error:
-            raise _file_error(error.errno or errno.EIO, f"{self._partial}: cannot write: "
-                              f"{error.strerror}", self._partial) from error
+            raise failed(error, self._partial, "cannot write") from error
         finally:
             os.close(file)
         return ""
@@ -313,25 +311,14 @@ class LocalTarget(Target):
             os.close(file)
         if not self.overwrite:
             try:
-                os.link(self._partial, self.path)  # never over another one
+                name_file(self._partial, self.path)
             except FileExistsError:
                 self.check_absent()
                 raise
-            except OSError:  # no hard links here
-                self.check_absent()
-                os.rename(self._partial, self.path)
-            else:
-                os.unlink(self._partial)
         else:
             os.replace(self._partial, self.path)
-        try:
-            folder = os.open(os.path.dirname(self.path), os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        except OSError:
-            pass  # not for folders on some systems, and the file is there
+        with contextlib.suppress(OSError):  # not for folders on some systems; the file is there
+            sync_folder(self.path)
 
     def _final_mode(self) -> int:
         if self.mode is not None:
@@ -342,10 +329,7 @@ class LocalTarget(Target):
             return 0o666 & ~current_umask()
 
     def abort(self) -> None:
-        try:
-            os.unlink(self._partial)
-        except FileNotFoundError:
-            pass
+        unlink(self._partial)
 
 
 def current_umask() -> int:

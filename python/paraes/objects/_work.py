@@ -205,16 +205,21 @@ def _open_to(job: Job, message: _native.Segments, part: Part, out: Any) -> None:
         message.open_into(part.first, part.ends, job.source.read(begin, end), out)
 
 
+def _memory(job: Job, size: int, keeps: bool) -> Any:
+    """Memory for a part. keeps: whether the caller keeps it after this thread's next part."""
+    # A part that is only verified goes to memory that is used again.
+    if keeps or job.target is not None and not job.target.reuses_buffers:
+        return bytearray(size)
+    return buffer("part", size)
+
+
 def seal(job: Job, number: int, keeps: bool) -> Sealed:
-    """Read and seal a part. keeps: whether the caller keeps it after this thread's next part."""
+    """Read and seal a part."""
     message, parts = job.made()
     part = parts[number]
     header = len(job.header) if number == 0 else 0
-    if keeps or job.target is None or not job.target.reuses_buffers:
-        out: Any = bytearray(part.sealed_bytes)
-        view = memoryview(out)
-    else:
-        out = view = buffer("part", part.sealed_bytes)
+    out = _memory(job, part.sealed_bytes, keeps)
+    view = memoryview(out)
     view[:header] = job.header[:header]
     _seal_to(job, message, part, view[header:])
     return Sealed(part, out, message.fingerprint(part.first, view[header:]))
@@ -239,10 +244,7 @@ def open_part(job: Job, number: int, keeps: bool) -> tuple[Part, Any]:
     """Read and authenticate a part, and return its plaintext."""
     message, parts = job.made()
     part = parts[number]
-    # A part that is only verified goes to memory that is used again.
-    again = job.target is None or job.target.reuses_buffers
-    out: Any = buffer("part", part.plain_bytes) if again and not keeps else bytearray(
-        part.plain_bytes)
+    out = _memory(job, part.plain_bytes, keeps)
     _open_to(job, message, part, out)
     return part, out
 

@@ -25,6 +25,14 @@ SYSTEM, USAGE, DAMAGED, WRONG = 1, 2, 4, 5
 _SECRETS = ("key_file", "key_command", "key_hex", "passphrase_file", "passphrase_fd",
             "passphrase_env", "passphrase_command", "recipient", "recipients_file", "identity")
 
+# The keyword arguments of secrets and the format, where they are not called as their flags.
+_FLAGS = {"key": "key_hex", "recipients": "recipient", "context": "context_hex"}
+_KEYWORDS = ("key_file", "key_command", "key", "recipients", "recipients_file", "identity",
+             "format", "context", "segment_size", "tink_hash", "key_bits", "scrypt_log2n",
+             "max_scrypt_log2n")
+# Those of encrypt() and the like.
+_SETTINGS = ("part_size", "overwrite", "state", "keep", "restart")
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -36,14 +44,12 @@ def _without_newline(data: bytes) -> bytes:
 
 
 def _passphrase(arguments: argparse.Namespace) -> bytes | None:
-    if arguments.passphrase_file is not None:
-        if arguments.passphrase_file == "-":
-            return _without_newline(sys.stdin.buffer.read())
-        with open(arguments.passphrase_file, "rb") as file:
-            return _without_newline(file.read())
-    if arguments.passphrase_fd is not None:
-        with open(arguments.passphrase_fd, "rb") as file:
-            return _without_newline(file.read())
+    if arguments.passphrase_file == "-":
+        return _without_newline(sys.stdin.buffer.read())
+    for place in (arguments.passphrase_file, arguments.passphrase_fd):
+        if place is not None:
+            with open(place, "rb") as file:
+                return _without_newline(file.read())
     if arguments.passphrase_env is not None:
         value = os.environb.get(os.fsencode(arguments.passphrase_env))
         if value is None:
@@ -75,21 +81,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     if len(kinds) > 1:
         raise UsageError("name one kind of secret, not " +
                           " and ".join("--" + name.replace("_", "-") for name in given))
-    found: dict[str, Any] = {
-        "key_file": arguments.key_file,
-        "key_command": arguments.key_command,
-        "key": arguments.key_hex,
-        "recipients": getattr(arguments, "recipient", None),
-        "recipients_file": getattr(arguments, "recipients_file", None),
-        "identity": getattr(arguments, "identity", None),
-        "format": arguments.format,
-        "context": arguments.context_hex,
-        "segment_size": arguments.segment_size,
-        "tink_hash": arguments.tink_hash,
-        "key_bits": getattr(arguments, "key_bits", None),
-        "scrypt_log2n": getattr(arguments, "scrypt_log2n", None),
-        "max_scrypt_log2n": getattr(arguments, "max_scrypt_log2n", None),
-    }
+    found = {name: getattr(arguments, _FLAGS.get(name, name), None) for name in _KEYWORDS}
     if arguments.key_file == "-":
         raise UsageError("--key-file: workers cannot read standard input: name a file, or take "
                           "--key-command")
@@ -217,7 +209,7 @@ def _status_of(error: BaseException) -> int:
 def _text_of(error: BaseException) -> str:
     if isinstance(error, _Terminated):
         return "interrupted"
-    if isinstance(error, ModuleNotFoundError | ImportError):
+    if isinstance(error, ImportError):
         return f"{error} (pip install s3fs for S3, gcsfs for Google, adlfs for Microsoft)"
     return str(error) or type(error).__name__
 
@@ -243,19 +235,11 @@ def _call(arguments: argparse.Namespace, executor: Any,
 
     common: dict[str, Any] = {"executor": executor, "workers": arguments.workers,
                               "progress": progress, **_options(arguments)}
-    if hasattr(arguments, "source_option"):
-        common["source_options"] = dict(arguments.source_option)
-    if hasattr(arguments, "target_option"):
-        common["target_options"] = dict(arguments.target_option)
-    if hasattr(arguments, "part_size"):
-        common["part_size"] = arguments.part_size
-    if hasattr(arguments, "force"):
-        common["overwrite"] = arguments.force
-    if hasattr(arguments, "state"):
-        common["state"] = arguments.state
-        common["keep"] = not arguments.abort_on_failure
-    if arguments.verb == "encrypt":
-        common["restart"] = arguments.restart
+    given = vars(arguments)
+    common |= {name: given[name] for name in _SETTINGS if name in given}
+    for name in ("source_options", "target_options"):
+        if name in given:
+            common[name] = dict(given[name])
     places = [getattr(arguments, name) for name in ("source", "target") if name in arguments]
     try:
         result = getattr(objects, arguments.verb)(*places, **common)
@@ -320,7 +304,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "abort":
         from paraes import objects
 
-        objects.abort(arguments.target, target_options=dict(arguments.target_option),
+        objects.abort(arguments.target, target_options=dict(arguments.target_options),
                       state=arguments.state)
         if arguments.json:
             print(json.dumps({"input": None, "output": arguments.target, "status": "ok",
