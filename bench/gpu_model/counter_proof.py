@@ -156,8 +156,7 @@ def expected_words(symbols, mode, own, rounds):
             block = standard.counter_block(added(symbols, own, mode, LANES * j))
         else:
             block = [text[8 * at : 8 * at + 8] for at in range(16)]
-        cipher = standard.decrypted if mode.inverse else standard.encrypted
-        state = cipher(symbols, j, block, rounds)
+        state = standard.crypted(symbols, j, block, rounds, mode.inverse)
         bits = [bit for byte in state for bit in byte]
         if mode.counted_bits:
             bits = [symbols.add(*pair) for pair in zip(bits, text, strict=True)]

@@ -31,6 +31,16 @@ class Diagrams:
         at, low, high = self.nodes[function]
         return (low, high) if at == variable else (function, function)
 
+    def combined(self, operation, a, b):
+        """An operation of this class, by the values of the first variable of the two."""
+        key = (operation.__name__, a, b) if a < b else (operation.__name__, b, a)
+        found = self.known.get(key)
+        if found is None:
+            top = min(self.nodes[a][0], self.nodes[b][0])
+            pairs = zip(self.split(a, top), self.split(b, top), strict=True)
+            found = self.known[key] = self.node(top, *(operation(*pair) for pair in pairs))
+        return found
+
     def both(self, a, b):
         if a == b or b == TRUE:
             return a
@@ -38,13 +48,7 @@ class Diagrams:
             return b
         if a == FALSE or b == FALSE:
             return FALSE
-        key = ("&", a, b) if a < b else ("&", b, a)
-        found = self.known.get(key)
-        if found is None:
-            top = min(self.nodes[a][0], self.nodes[b][0])
-            (a0, a1), (b0, b1) = self.split(a, top), self.split(b, top)
-            found = self.known[key] = self.node(top, self.both(a0, b0), self.both(a1, b1))
-        return found
+        return self.combined(self.both, a, b)
 
     def sum(self, a, b):
         """The exclusive or."""
@@ -54,13 +58,7 @@ class Diagrams:
             return b
         if b == FALSE:
             return a
-        key = ("^", a, b) if a < b else ("^", b, a)
-        found = self.known.get(key)
-        if found is None:
-            top = min(self.nodes[a][0], self.nodes[b][0])
-            (a0, a1), (b0, b1) = self.split(a, top), self.split(b, top)
-            found = self.known[key] = self.node(top, self.sum(a0, b0), self.sum(a1, b1))
-        return found
+        return self.combined(self.sum, a, b)
 
     def opposite(self, a):
         return self.sum(a, TRUE)
@@ -73,7 +71,7 @@ class Diagrams:
         they are equal wherever `care`, which is not FALSE, holds."""
         if care == TRUE or a <= TRUE:
             return a
-        key = ("|", a, care)
+        key = ("within", a, care)
         found = self.known.get(key)
         if found is None:
             top = min(self.nodes[a][0], self.nodes[care][0])

@@ -9,7 +9,6 @@ import struct
 
 import processor
 
-WARP = 32
 SCHEDULE_BYTES = 480
 SLICED_KEY_BYTES = 4 * 3848
 HASH_PARTIAL, HASH_INPUT, SECRET_COUNTER = 1, 2, 4
@@ -88,7 +87,7 @@ class Device:
 
     @property
     def tile_blocks(self):
-        return WARP * self.program.option("BLOCKS_PER_THREAD")
+        return processor.WARP * self.program.option("BLOCKS_PER_THREAD")
 
     # ---- Launches
 

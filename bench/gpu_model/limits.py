@@ -5,6 +5,7 @@ import random
 
 import chips
 import launch
+import processor
 import timing
 
 BLOCK_BITS = 128
@@ -55,7 +56,7 @@ def part(program, chip, entry, threads, less, more, blocks):
         unit: (cycles - before.get(unit, 0)) / blocks
         for unit, cycles in timing.unit_cycles(prepared, more).items()
     }
-    warps = max(groups * threads // launch.WARP // chips.SCHEDULERS, 1)
+    warps = max(groups * threads // processor.WARP // chips.SCHEDULERS, 1)
 
     def simulated(counts):
         return timing.simulate(prepared, counts.path, timing.costs(prepared, counts), warps)
@@ -68,7 +69,7 @@ def part(program, chip, entry, threads, less, more, blocks):
         shared,
         groups,
         units,
-        cycles / (blocks / (threads // launch.WARP) * warps),
+        cycles / (blocks / (threads // processor.WARP) * warps),
     )
 
 

@@ -354,18 +354,21 @@ class Group:
                 path.append(at)
             if at in entry.branches:
                 break
-            action, guard = entry.actions[at], entry.guards[at]
             self.at = at
-            if action is not None:
-                self.active = some
-                if guard is None:
-                    action(self, some)
-                else:
-                    chosen = np.broadcast_to(guard(self), mask.shape) & mask
-                    if chosen.any():
-                        action(self, chosen)
+            if entry.actions[at] is not None:
+                self.step(at, mask, some)
             at += 1
         return at, mask, steps
+
+    def step(self, at, mask, some):
+        """Executes an instruction; `some` is the mask, or None for all threads."""
+        guard = self.entry.guards[at]
+        self.active, chosen = some, some
+        if guard is not None:
+            chosen = np.broadcast_to(guard(self), mask.shape) & mask
+            if not chosen.any():
+                return
+        self.entry.actions[at](self, chosen)
 
     def branch(self, at, mask):
         """Where the threads go: (kind, instruction, threads) of each part."""

@@ -1,6 +1,7 @@
 """The programs of kernels, taken apart. Needs no GPU, but NVRTC and nvdisasm, which
 tests/interop/environment installs."""
 
+import argparse
 import dataclasses
 import pathlib
 import tempfile
@@ -9,6 +10,32 @@ import chips
 import cubin
 import nvrtc
 import processor
+
+SOURCE_TOOL = "build/release/tests/gpu/paraes_gpu_source"
+
+
+def words(known, convert=str, everything=None):
+    """A reader of a comma list of known words for argparse. `everything` is what `all` stands for."""
+
+    def parse(text):
+        chosen = everything or known
+        if text != "all":
+            chosen = [convert(word) for word in text.split(",")]
+        for word in chosen:
+            if word not in known:
+                names = ", ".join(map(str, known))
+                raise argparse.ArgumentTypeError(f"there is no '{word}'; there are {names}")
+        return list(chosen)
+
+    return parse
+
+
+def add_source_tool(parser):
+    parser.add_argument(
+        "--source-tool",
+        default=pathlib.Path(__file__).resolve().parents[2] / SOURCE_TOOL,
+        help=f"paraes_gpu_source of a build (default: {SOURCE_TOOL})",
+    )
 
 
 @dataclasses.dataclass

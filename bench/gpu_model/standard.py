@@ -45,32 +45,20 @@ def doubled(symbols, byte):
     ]
 
 
-def mixed(symbols, column):
-    """Section 5.1.3."""
-    twice = [doubled(symbols, byte) for byte in column]
-    return [
-        [
-            total(symbols, twice[r][i], twice[(r + 1) % 4][i], *(column[(r + k) % 4][i] for k in (1, 2, 3)))
-            for i in range(8)
-        ]
-        for r in range(4)
-    ]
-
-
-def inverse_mixed(symbols, column):
-    """Section 5.3.3: each byte times 14, and those below it times 11, 13 and 9."""
+def mixed(symbols, column, factors):
+    """Sections 5.1.3 and 5.3.3: each byte times the first factor, and those below it times the others."""
     powers = [column]
-    for _ in range(3):
+    for _ in range(max(factors).bit_length() - 1):
         powers.append([doubled(symbols, byte) for byte in powers[-1]])
     return [
         [
             total(
                 symbols,
                 *(
-                    powers[power][(r + k) % 4][i]
-                    for k, factor in enumerate((14, 11, 13, 9))
-                    for power in range(4)
-                    if factor >> power & 1
+                    power[(r + k) % 4][i]
+                    for k, factor in enumerate(factors)
+                    for exponent, power in enumerate(powers)
+                    if factor >> exponent & 1
                 ),
             )
             for i in range(8)
@@ -93,27 +81,16 @@ def with_key(symbols, state, number):
     ]
 
 
-def encrypted(symbols, block, state, rounds):
-    """The Cipher of a state of 16 bytes, each of 8 bits (section 5.1), with any round keys."""
+def crypted(symbols, block, state, rounds, inverse):
+    """The Cipher (section 5.1) or EqInvCipher (section 5.3.5) of a state of 16 bytes, each of 8 bits,
+    with any round keys, in the order in which it uses them."""
+    step, factors = (-1, (14, 11, 13, 9)) if inverse else (1, (2, 3, 1, 1))
     state = with_key(symbols, state, 0)
     for number in range(1, rounds + 1):
         state = [symbols.declare(number - 1, at, block, byte) for at, byte in enumerate(state)]
-        state = [state[r + 4 * ((c + r) % 4)] for c in range(4) for r in range(4)]
+        state = [state[r + 4 * ((c + step * r) % 4)] for c in range(4) for r in range(4)]
         if number != rounds:
-            columns = [mixed(symbols, state[4 * c : 4 * c + 4]) for c in range(4)]
-            state = [byte for column in columns for byte in column]
-        state = with_key(symbols, state, number)
-    return state
-
-
-def decrypted(symbols, block, state, rounds):
-    """EqInvCipher (section 5.3.5), with any round keys, in the order in which it uses them."""
-    state = with_key(symbols, state, 0)
-    for number in range(1, rounds + 1):
-        state = [symbols.declare(number - 1, at, block, byte) for at, byte in enumerate(state)]
-        state = [state[r + 4 * ((c - r) % 4)] for c in range(4) for r in range(4)]
-        if number != rounds:
-            columns = [inverse_mixed(symbols, state[4 * c : 4 * c + 4]) for c in range(4)]
+            columns = [mixed(symbols, state[4 * c : 4 * c + 4], factors) for c in range(4)]
             state = [byte for column in columns for byte in column]
         state = with_key(symbols, state, number)
     return state

@@ -105,6 +105,13 @@ class Machine(processor.Group):
             return self.magnitude(text)
         return self.each(lambda w: self.arithmetic.sum_of([(w, sign)], [])[:WORD_BITS], self.magnitude(text))
 
+    def one_number(self, text, what):
+        """The number that an operand is for all threads, whatever the symbols are."""
+        word = self.word(text)
+        if type(word) is PerThread or not all(map(is_constant, word)):
+            raise NotProven(f"{what} by a variable")
+        return number_of(word)
+
     def predicate(self, text):
         place = texts_of.place_of(texts_of.bare(text))
         if place is not None and place in self.shadows:
@@ -210,10 +217,7 @@ class Machine(processor.Group):
         return self.separated(shape, results, self.each(compute, *words, more))
 
     def do_permute(self, shape):
-        digits = self.word(shape.texts[2])
-        if type(digits) is PerThread or not all(map(is_constant, digits)):
-            raise NotProven("PRMT by a variable")
-        digits = number_of(digits)
+        digits = self.one_number(shape.texts[2], "PRMT")
 
         def compute(a, b):
             both, result = (*a, *b), ()
@@ -227,10 +231,7 @@ class Machine(processor.Group):
         return self.separated(shape, 1, self.each(compute, *words))
 
     def do_shift(self, shape):
-        count = self.word(shape.texts[2])
-        if type(count) is PerThread or not all(map(is_constant, count)):
-            raise NotProven("SHF by a variable")
-        kinds, count = shape.modifiers, number_of(count)
+        kinds, count = shape.modifiers, self.one_number(shape.texts[2], "SHF")
         kind = next(m for m in kinds if m in ("U32", "S32", "U64", "S64"))
         left, high = "L" in kinds, "HI" in kinds
         # The forms whose counts wrap at 64, or end at 32, are not needed.
@@ -383,6 +384,7 @@ class Machine(processor.Group):
         "SHF": do_shift,
         "SEL": do_select,
         "MOV": do_move,
+        "UMOV": do_move,
         "ISETP": do_compare,
     }
     ACCESSES = {"LDG": do_load, "LDL": do_load, "STG": do_store, "STL": do_store}
@@ -394,21 +396,6 @@ class Machine(processor.Group):
             opcode, _, rest = text.removeprefix(guard).strip().partition(" ")
             self.shapes[at] = Shape(opcode, rest, guard[1:])
         return self.shapes[at]
-
-    def straight(self, at, mask, limit, steps):
-        entry, counts = self.entry, self.counts
-        warps = int(mask.reshape(-1, processor.WARP).any(axis=1).sum())
-        some = None if mask.all() else mask
-        while at != limit:
-            steps += 1
-            counts.issued[at] += warps
-            if at in entry.branches:
-                break
-            self.at = at
-            if entry.actions[at] is not None:
-                self.step(at, mask, some)
-            at += 1
-        return at, mask, steps
 
     def step(self, at, mask, some):
         entry = self.entry
@@ -472,20 +459,19 @@ class Machine(processor.Group):
     def symbolic_results(self, shape):
         """The symbols of the results, and whether the instruction has to do with symbols."""
         involved = [place for place in shape.reads if place in self.shadows]
-        kind = shape.name.lstrip("U") if shape.name in ("UMOV",) else shape.name
-        if kind in self.ACCESSES:
-            operand = shape.texts[0] if kind in ("STG", "STL") else shape.texts[1]
+        if shape.name in self.ACCESSES:
+            operand = shape.texts[0] if shape.name in ("STG", "STL") else shape.texts[1]
             if any(place in self.shadows for place in registers_in(operand)):
                 raise NotProven("symbols in an address")
-            written = self.ACCESSES[kind](self, shape)
+            written = self.ACCESSES[shape.name](self, shape)
             touched = bool(involved or written) or any(p in self.shadows for p in shape.writes)
             self.note(involved or written)
             return written, touched
         if not involved:
             return {}, any(place in self.shadows for place in shape.writes)
-        if kind not in self.RULES:
+        if shape.name not in self.RULES:
             raise NotProven(f"no rule for symbols in {shape.name}")
-        written = self.RULES[kind](self, shape)
+        written = self.RULES[shape.name](self, shape)
         if set(written) != set(shape.writes):
             raise NotProven(f"the rule for {shape.name} gives other results than it writes")
         self.note(True)
