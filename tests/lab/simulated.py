@@ -49,7 +49,7 @@ def simulate(
             context = {"cpu": "Formula 1", "threads": cores, "gpus": []}
             report = {"schema": 1, "seed": 7, "context": context}
             report |= {"results": results, "skipped": skipped}
-            part = measure.Part(run, None, [], report, papers=users, process=process)
+            part = measure.Part(None, [], report, papers=users, process=process)
             parts.append(part)
     device = {"id": gpu, "name": name, "is_cpu": gpu_is_cpu, "reason": reason}
     lab = {"papers": [paper], "setting": vars(setting), "device": device}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from synthetic import machine_of, report, row, written
 
 from paraes.lab import cli, reproduce
-from paraes.lab.measure import dumps
+from paraes.lab.files import dumps
 from paraes.lab.papers.setting import Setting
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -21,8 +21,7 @@ from paraes.lab import drawing, export, latex
 from paraes.lab.calls import KIND_FILE
 from paraes.lab.document import Document
 from paraes.lab.errors import LabError
-from paraes.lab.files import write_whole
-from paraes.lab.measure import dumps
+from paraes.lab.files import dumps, write_whole
 from paraes.lab.papers.data import NAMES, load_paper
 
 PACKAGES = ("numpy", "matplotlib", "jinja2", "rich")  # that the laboratory computes and draws with

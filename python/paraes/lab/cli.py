@@ -33,8 +33,8 @@ from paraes.lab.discovery import find_program, look_at
 from paraes.lab.document import Document, Table
 from paraes.lab.errors import FAILED, UNFINISHED, USAGE, LabError
 from paraes.lab.execution import Terminated, terminated_raises
-from paraes.lab.files import write_whole
-from paraes.lab.measure import Measured, dumps
+from paraes.lab.files import dumps, write_whole
+from paraes.lab.measure import Measured
 from paraes.lab.options import parser
 from paraes.lab.papers.setting import PROCESSES, Setting
 from paraes.lab.units import duration_text, plural
@@ -85,7 +85,7 @@ def _progress():
         def line(title: str, done: float, total: float) -> None:
             print(f"{100 * done / (total or 1):3.0f} %  {title}", file=sys.stderr, flush=True)
 
-        yield line, lambda text: print(f"paraes-lab: warning: {text}", file=sys.stderr, flush=True)
+        yield line, lambda text: _say(f"warning: {text}")
         return
     columns = [
         TextColumn("{task.description}"),
@@ -151,11 +151,6 @@ def _say(text: str) -> None:
     print(f"paraes-lab: {text}", file=sys.stderr, flush=True)
 
 
-def _reproduce(arguments: argparse.Namespace) -> int:
-    with terminated_raises():
-        return _measure_papers(arguments, time.monotonic())
-
-
 def _setting(arguments: argparse.Namespace, cores: int) -> Setting:
     return Setting(
         cores,
@@ -168,7 +163,9 @@ def _setting(arguments: argparse.Namespace, cores: int) -> Setting:
     )
 
 
-def _measure_papers(arguments: argparse.Namespace, began: float) -> int:
+@terminated_raises()
+def _reproduce(arguments: argparse.Namespace) -> int:
+    began = time.monotonic()
     papers = reproduce.papers_of(arguments.paper)
     program = find_program(arguments.paraes)
     machine = look_at(
@@ -189,10 +186,8 @@ def _measure_papers(arguments: argparse.Namespace, began: float) -> int:
     left = reproduce.left(papers, setting, machine, arguments.output, paces)
     if left.processes:
         _say(f"{left.text}; then the report")
-    end = None
     prepared = time.monotonic() - began
-    if arguments.limit is not None:
-        end = began + arguments.limit - REPORT_SECONDS
+    end = None if arguments.limit is None else began + arguments.limit - REPORT_SECONDS
     with _progress() as (progress, warn):
         whole, done = reproduce.measure_what_fits(
             papers,
@@ -242,7 +237,7 @@ def _report_reproduction(whole: dict, papers: list[str], arguments: argparse.Nam
     own = [s for s in document.sections if s.name.startswith((*papers, CALLS))]
     own.append(document.sections[0])  # the verdicts come last, where a terminal shows them
     _print_tables(Document("", "", own).tables())
-    print(f"paraes-lab: {results} and {arguments.output / 'report.html'} written", file=sys.stderr)
+    _say(f"{results} and {arguments.output / 'report.html'} written")
     return _wrong_rows([whole])
 
 
@@ -255,7 +250,7 @@ def _unfinished(done: Measured, limit: float | None, prepared: float) -> int:
         again = "run the same command again to resume"
         text = "terminated" if done.interruption == signal.SIGTERM else "interrupted"
         left = f"; {done.left.sentence}" if done.left.processes else ""
-        print(f"paraes-lab: {text}{left}; {again}", file=sys.stderr)
+        _say(f"{text}{left}; {again}")
         return 128 + done.interruption
     if not done.left.processes:
         return 0
@@ -265,10 +260,9 @@ def _unfinished(done: Measured, limit: float | None, prepared: float) -> int:
             f"--limit {duration_text(limit)} is too short: the trial, the shortest process that is "
             f"left and the report take about {needed}"
         )
-    print(
-        f"paraes-lab: the time is over; {done.left.sentence}: run the same command again to "
-        "continue, here or on a machine of the same kind",
-        file=sys.stderr,
+    _say(
+        f"the time is over; {done.left.sentence}: run the same command again to continue, here or "
+        "on a machine of the same kind"
     )
     return UNFINISHED
 
@@ -283,10 +277,9 @@ def _wrong_rows(values: list[dict]) -> int:
     """Say how many rows have wrong bytes; return the exit status."""
     wrong = sum(map(_count_wrong, values))
     if wrong:
-        print(
-            f"paraes-lab: {plural(wrong, 'row')} {'is' if wrong == 1 else 'are'} WRONG: the bytes "
-            "differ from OpenSSL's, or the run failed",
-            file=sys.stderr,
+        _say(
+            f"{plural(wrong, 'row')} {'is' if wrong == 1 else 'are'} WRONG: the bytes differ from "
+            "OpenSSL's, or the run failed"
         )
     return FAILED if wrong else 0
 
@@ -304,7 +297,7 @@ def _measure(arguments: argparse.Namespace) -> int:
             progress=progress,
             warn=warn,
         )
-    print(f"paraes-lab: {', '.join(map(str, written))} written", file=sys.stderr)
+    _say(f"{', '.join(map(str, written))} written")
     return _wrong_rows([bench.read(path) for path in written]) if wrong else 0
 
 
@@ -312,7 +305,7 @@ def _document(values: list[dict], sources: list[str], clock_hz: float | None) ->
     reports = [bench.from_object(v, s) for v, s in zip(values, sources, strict=True)]
     report = bench.merge(reports)
     everything = analysis.sections(report, clock_hz)
-    if all(map(reproduce.is_reproduction, values)):
+    if all(value.get("lab") is not None for value in values):
         return reproduce.document(values, everything, sources)
     return analysis.document(report, clock_hz)
 
@@ -357,11 +350,11 @@ def _compare(arguments: argparse.Namespace) -> int:
     status = 0
     if found.count(compare.WRONG):
         wrong = plural(found.count(compare.WRONG), "row")
-        print(f"paraes-lab: {wrong} WRONG: see the reasons in the table", file=sys.stderr)
+        _say(f"{wrong} WRONG: see the reasons in the table")
         status = FAILED
     if arguments.fail_slower is not None:
         slower, text = compare.slower_text(found, arguments.fail_slower)
-        print(f"paraes-lab: {text}", file=sys.stderr)
+        _say(text)
         status = status or slower
     return status
 
@@ -400,7 +393,7 @@ def _bundle(arguments: argparse.Namespace) -> int:
     document = _document(values, list(map(bench.name_of, paths)), None)
     output = arguments.output or Path(f"{folder.resolve()}.zip")
     bundle.write(folder, paths, document, values, output)
-    print(f"paraes-lab: {output} written", file=sys.stderr)
+    _say(f"{output} written")
     return _wrong_rows(values)
 
 
@@ -435,14 +428,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         _check_outputs(arguments)
         return VERBS[arguments.verb](arguments)
     except LabError as error:
-        print(f"paraes-lab: {error}", file=sys.stderr)
+        _say(str(error))
         return error.status
-    except Terminated:
-        print("paraes-lab: terminated; run the same command again to resume", file=sys.stderr)
-        return TERMINATED
-    except KeyboardInterrupt:
-        print("paraes-lab: interrupted; run the same command again to resume", file=sys.stderr)
-        return INTERRUPTED
+    except KeyboardInterrupt as interruption:
+        terminated = isinstance(interruption, Terminated)
+        what = "terminated" if terminated else "interrupted"
+        _say(f"{what}; run the same command again to resume")
+        return TERMINATED if terminated else INTERRUPTED
     except BrokenPipeError:
         # Python would complain again when it flushes its standard streams at exit.
         sys.stderr.close()

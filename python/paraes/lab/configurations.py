@@ -26,26 +26,20 @@ def file_of(source: str) -> str:
     return source.partition(": runs[")[0]
 
 
-def _programs(report: Report) -> list[tuple[str, ...]]:
-    """Return what identifies the program of each context.
+def environments(report: Report) -> list[tuple[Machine, tuple[str, ...]]]:
+    """Return the machine of each context, and what identifies the program.
 
     A changed tree and an unknown commit say nothing about the program. Then it is that of the file,
     and of the executable if the laboratory measured it.
     """
-    programs = []
+    found = []
     for number, context in enumerate(report.contexts):
         program = build_of(context)
         if context.get("dirty") is not False or not context.get("git"):
             source = report.sources[number] if number < len(report.sources) else ""
             program = (*program, file_of(source))
-        programs.append((*program, str(context.get("executable"))))
-    return programs
-
-
-def environments(report: Report) -> list[tuple[Machine, tuple[str, ...]]]:
-    """Return the machine and the program of each context."""
-    machines = [machine_of(context) for context in report.contexts]
-    return list(zip(machines, _programs(report), strict=True))
+        found.append((machine_of(context), (*program, str(context.get("executable")))))
+    return found
 
 
 def group(report: Report) -> Report:

@@ -14,6 +14,7 @@ import numpy as np
 from paraes.lab.configurations import units_of
 from paraes.lab.rows import Row
 from paraes.lab.statistics import LEAST_UNITS, REPLICATES, Interval, resampled_together
+from paraes.lab.units import size_text
 
 CERTAIN = 0.975  # share of the replicates that have a crossover, for an interval of 95 %
 
@@ -38,6 +39,21 @@ class Crossover:
     changes: int
     verdict: str
     measured: tuple[int, int]
+
+
+def crossover_text(found: Crossover | None) -> str:
+    """Describe a crossover in one line."""
+    if found is None:
+        return "fewer than two sizes were measured on both"
+    if found.size is None or found.between is None:
+        return found.verdict
+    text = size_text(found.size)
+    if found.interval is not None:
+        text += f", 95 % from {size_text(found.interval.low)} to {size_text(found.interval.high)}"
+    text += f", between {size_text(found.between[0])} and {size_text(found.between[1])}"
+    if found.changes > 1:
+        text += f"; the faster one changes {found.changes} times"
+    return text
 
 
 def _last_crossing(log_sizes: np.ndarray, log_ratio: np.ndarray) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from paraes.lab.errors import LabError
 
@@ -66,3 +68,8 @@ def write_whole(path: Path, data: bytes | str) -> None:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
         raise LabError(f"{path}: cannot write: {_why(error)}") from error
+
+
+def dumps(value: Any) -> str:
+    """Return a value as the JSON text that this package writes."""
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

@@ -155,10 +155,9 @@ def latex_table(table: Table) -> str:
     texts = []
     parts = _parts(columns, table.key_columns())
     for part in parts:
-        natural, least = _total(part, False), _total(part, True)
-        wide = COLUMN if least <= COLUMN else PAGE
+        wide = COLUMN if _total(part, True) <= COLUMN else PAGE
         for chunk in _chunks(part, len(table.rows), wide):
-            texts.append(_environment(table, part, chunk, natural, wide, not texts))
+            texts.append(_environment(table, part, chunk, wide, not texts))
     if notes := table.all_notes():
         end = texts[-1].rindex(r"\end{")
         lines = [rf"\par\raggedright\footnotesize {escape(note)}" for note in notes]
@@ -170,12 +169,11 @@ def _environment(
     table: Table,
     columns: Sequence[_Column],
     rows: range,
-    natural: float,
     wide: float,
     first: bool,
 ) -> str:
     name = "table" if wide == COLUMN else "table*"
-    wraps = natural > wide and any(not c.numeric for c in columns)
+    wraps = _total(columns, False) > wide and any(not c.numeric for c in columns)
     if wraps:
         texts = [c for c in columns if not c.numeric and c.width > SHORT_TEXT]
         texts = texts or [c for c in columns if not c.numeric]

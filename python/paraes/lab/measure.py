@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import math
 import os
 import random
@@ -28,7 +27,7 @@ from paraes.lab.costs import Paces, seconds_of
 from paraes.lab.discovery import Machine
 from paraes.lab.errors import LabError
 from paraes.lab.execution import Terminated, execute, interruption_waits
-from paraes.lab.files import locked, make_folder, write_whole
+from paraes.lab.files import dumps, locked, make_folder, write_whole
 from paraes.lab.rows import SCHEMA
 from paraes.lab.runs import Run
 from paraes.lab.units import duration_text
@@ -45,7 +44,6 @@ class Part:
     should not show where somebody builds.
     """
 
-    run: Run
     file: str | None
     command: list[str]
     report: dict[str, Any]
@@ -131,7 +129,7 @@ class _Step:
         own = report.get("made", {})
         report = {**report, "skipped": [*report.get("skipped", []), *self.skipped]}
         made = own.get("command") or command
-        self.part = Part(self.run, file, made, report, self.papers, self.process, own.get("call"))
+        self.part = Part(file, made, report, self.papers, self.process, own.get("call"))
 
 
 def _step(
@@ -256,26 +254,14 @@ def _make(
     # The measurements are kept as a whole, however the call ends.
     with interruption_waits():
         for step, run in zip(batch, _rests(batch), strict=True):
-            _keep(step, run, report, {"call": call, "command": named}, machine, complaint)
-
-
-def _keep(
-    step: _Step,
-    run: Run,
-    report: dict[str, Any] | None,
-    made: dict[str, Any],
-    machine: Machine,
-    complaint: str,
-) -> None:
-    """Set the part of a step, and write it unless the bench failed."""
-    if report is None or step.path is None:
-        device = machine.gpu if run.on_gpu else "cpu"
-        failed = run.skipped(device, f"the bench failed: {complaint}")
-        step.finish(_empty(failed), made["command"], None)
-        return
-    own = _of_size(report, run.size, made)
-    write_whole(step.path, dumps(own))
-    step.finish(own, made["command"], step.path.name)
+            if report is None or step.path is None:
+                device = machine.gpu if run.on_gpu else "cpu"
+                failed = run.skipped(device, f"the bench failed: {complaint}")
+                step.finish(_empty(failed), named, None)
+                continue
+            own = _of_size(report, run.size, {"call": call, "command": named})
+            write_whole(step.path, dumps(own))
+            step.finish(own, named, step.path.name)
 
 
 def rounds(count: int, processes: int) -> Iterator[tuple[int, int]]:
@@ -393,17 +379,10 @@ def make_all(
             measured.left.add(seconds_of(_rests(batch), paces) * clock.factor)
     known = [step for steps in groups for step in steps if step.part is not None]
     known.sort(key=lambda step: (step.index, step.process))
-    measured.parts = _worth_listing(known)
+    # Of a run that nothing can be measured of, the part of the first process is enough.
+    worth_listing = [step for step in known if step.process == 0 or step.rest is not None]
+    measured.parts = [step.part for step in worth_listing if step.part is not None]
     return measured
-
-
-def _worth_listing(steps: Iterable[_Step]) -> list[Part]:
-    """Return the parts: of a run that nothing can be measured of, that of the first process."""
-    return [
-        step.part
-        for step in steps
-        if step.part is not None and (step.process == 0 or step.rest is not None)
-    ]
 
 
 def _tell(
@@ -458,8 +437,3 @@ def join(parts: list[Part], lab: dict[str, Any]) -> dict[str, Any]:
         whole["results"] += part.report["results"]
         whole["skipped"] += part.report["skipped"]
     return whole
-
-
-def dumps(value: Any) -> str:
-    """Return a value as the JSON text that this package writes."""
-    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

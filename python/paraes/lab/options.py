@@ -31,18 +31,16 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _size(text: str) -> int:
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+def _reader(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a reader for argparse from a parser that raises ValueError."""
 
+    def read(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
 
-def _time(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return read
 
 
 def _positive(text: str) -> int:
@@ -79,10 +77,6 @@ def _number(
     return parse
 
 
-def _hundredth(number: float) -> float:
-    return number / 100
-
-
 def _giga(number: float) -> float:
     return number * 1e9
 
@@ -113,11 +107,11 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "N,...": _ranks,
     "NAME": _machine_name,
     "PERCENT": _number(
-        "a percentage above 0, such as 3%", math.nextafter(0, 1), 10, "%", scale=_hundredth
+        "a percentage above 0, such as 3%", math.nextafter(0, 1), 10, "%", scale=lambda n: n / 100
     ),
     "S": _number("a number of seconds from 0 to 86400", 0, 86400),
-    "SIZE": _size,
-    "TIME": _time,
+    "SIZE": _reader(parse_size),
+    "TIME": _reader(parse_duration),
     **dict.fromkeys(("A.json", "B.json", "DIR", "FILE", "RESULTS.json"), Path),
 }
 

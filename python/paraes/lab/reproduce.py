@@ -22,11 +22,11 @@ from paraes.lab.files import locked, make_folder
 from paraes.lab.machines import described, machine_of
 from paraes.lab.measure import Measured, join, left_of, make_all
 from paraes.lab.papers import EXPERIMENTS
+from paraes.lab.papers.cards import Result
 from paraes.lab.papers.chapters import contradictions, drop_absent, pictures
 from paraes.lab.papers.claims import Findings, FindingsTable
 from paraes.lab.papers.data import NAMES, load_paper
 from paraes.lab.papers.evidence import Device, Evidence
-from paraes.lab.papers.result import Result
 from paraes.lab.papers.setting import LARGE, Setting
 from paraes.lab.papers.summary import summary_section
 from paraes.lab.runs import Run
@@ -159,11 +159,6 @@ def _without_empty(section: Section) -> Section | None:
     return replace(section, blocks=blocks) if blocks else None
 
 
-def is_reproduction(value: dict[str, Any]) -> bool:
-    """Tell whether bench JSON is that of a reproduction."""
-    return value.get("lab") is not None
-
-
 def _check_names(
     found: dict[str, Any], required: Iterable[str], known: Iterable[str], where: str
 ) -> None:
@@ -182,13 +177,13 @@ def _check_setting(value: Any, where: str) -> None:
     required = [field.name for field in known if field.default is MISSING]
     _check_names(setting, required, [field.name for field in known], where)
 
-    inside = fields.inside(setting, where)
+    inside = fields.inside({field.name: field.default for field in known} | setting, where)
     fields.whole(*inside("cores"), 1, bench.MOST_WORKERS)
-    expect(setting.get("quick", False), at(where, "quick"), bool)
+    expect(*inside("quick"), bool)
     fields.whole(*inside("max_size"), 1, nullable=True)
     fields.whole(*inside("samples"), 1, nullable=True)
-    fields.number(setting.get("min_time", 0), at(where, "min_time"), 0, 86400)
-    fields.whole(setting.get("processes", 1), at(where, "processes"), 1)
+    fields.number(*inside("min_time"), 0, 86400)
+    fields.whole(*inside("processes"), 1)
     ranks = fields.items(*inside("ranks"), nullable=True)
     for place, count in ranks:
         fields.whole(count, place, 2, bench.MOST_WORKERS)

@@ -213,13 +213,14 @@ class Report:
         """
         records = []
         for row in self.rows:
-            record = {name: getattr(row, name) for name in AXES}
             measured = row.samples_ns.size > 0
-            record["median_ns"] = row.median_ns if measured else None
-            record["mb_per_s"] = row.mb_per_s if measured else None
-            record["samples"] = int(row.samples_ns.size)
-            record["energy_joules"] = row.energy_joules
-            record["verified"] = row.verified
+            record = {name: getattr(row, name) for name in AXES} | {
+                "median_ns": row.median_ns if measured else None,
+                "mb_per_s": row.mb_per_s if measured else None,
+                "samples": int(row.samples_ns.size),
+                "energy_joules": row.energy_joules,
+                "verified": row.verified,
+            }
             record |= {name: row.counters.get(name) for name in COUNTERS}
             record |= {f"{phase}_ns": row.timeline_ns.get(phase) for phase in PHASES}
             records.append(record)

@@ -124,30 +124,21 @@ class Run:
 
     def skipped(self, device: str | None, reason: str) -> list[dict[str, Any]]:
         """Return the skipped rows of this run on `device`, as the bench would list them."""
-        axes = (
-            self.kernels,
-            self.key_bits,
-            self.directions,
-            self.key_expansions,
-            self.group_threads or (None,),
-        )
-        return [
-            self._skip(
-                reason,
-                device=device,
-                kernel=kernel,
-                mode=self.mode,
-                key_bits=bits,
-                direction=direction,
-                bytes=self.size,
-                threads=0 if device != "cpu" else self.threads[0],
-                ranks=self.ranks,
-                distribution=DISTRIBUTION if self.ranks > 1 else None,
-                key_expansion=key_expansion,
-                group_threads=group_threads,
-            )
-            for kernel, bits, direction, key_expansion, group_threads in product(*axes)
-        ]
+        axes: dict[str, Sequence[Any]] = {
+            "device": [device],
+            "mode": [self.mode],
+            "bytes": [self.size],
+            "threads": [0 if device != "cpu" else self.threads[0]],
+            "ranks": [self.ranks],
+            "distribution": [DISTRIBUTION if self.ranks > 1 else None],
+            "kernel": self.kernels,
+            "key_bits": self.key_bits,
+            "direction": self.directions,
+            "key_expansion": self.key_expansions,
+            "group_threads": self.group_threads or [None],
+        }
+        lines = product(*axes.values())
+        return [self._skip(reason, **dict(zip(axes, line, strict=True))) for line in lines]
 
     def title(self, gpu: str | None, sizes: Sequence[int] = ()) -> str:
         """Describe the run for the progress display, with `sizes` rather than its own."""

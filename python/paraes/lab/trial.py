@@ -114,9 +114,11 @@ def _try_ranks(runs: list[Run], bench: _Bench, paces: Paces) -> None:
     counts = sorted({run.ranks for run in runs if run.ranks > 1})
     took = {}
     for ranks in sorted({*counts[:1], *counts[-1:]}):
-        few, many = (_of_ranks(ranks, bench, samples) for samples in (1, SAMPLES))
-        if few is None or many is None:
+        run = Run("memory", ("cpu",), ("ttable",), SMALL, ranks=ranks)
+        found = [bench(replace(run, samples=samples), SMALL) for samples in (1, SAMPLES)]
+        if None in found:
             return
+        few, many = (seconds for _, seconds in found)
         paces.rank_sample = max(0.0, (many - few) / (SAMPLES - 1))
         took[ranks] = few - paces.start - 2 * paces.rank_sample
     if len(took) == 2:
@@ -124,10 +126,3 @@ def _try_ranks(runs: list[Run], bench: _Bench, paces: Paces) -> None:
         paces.launch_rank = max(0.0, (most - least) / (all_ranks - fewest))
     for ranks, seconds in took.items():
         paces.launch = max(0.0, seconds - ranks * paces.launch_rank)
-
-
-def _of_ranks(ranks: int, bench: _Bench, samples: int) -> float | None:
-    """Return the seconds of a process of so many ranks with so many samples of one row."""
-    run = Run("memory", ("cpu",), ("ttable",), SMALL, ranks=ranks, samples=samples)
-    found = bench(run, SMALL)
-    return None if found is None else found[1]

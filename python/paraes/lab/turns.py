@@ -17,8 +17,8 @@ from typing import Any
 from paraes.lab.discovery import devices_of, digest_of, find_program
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.execution import execute
-from paraes.lab.files import locked, make_folder, write_whole
-from paraes.lab.measure import dumps, kept, rounds, sweep
+from paraes.lab.files import dumps, locked, make_folder, write_whole
+from paraes.lab.measure import kept, rounds, sweep
 from paraes.lab.rows import SCHEMA
 
 # Flags of the bench that this module gives itself.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from paraes.lab.beside import beside
 from paraes.lab.document import (
@@ -31,8 +31,29 @@ from paraes.lab.papers.claims import (
     Finding,
 )
 from paraes.lab.papers.data import Paper, load_paper
+from paraes.lab.papers.evidence import Device
 from paraes.lab.papers.main_figures import main_figure
-from paraes.lab.papers.result import Result
+from paraes.lab.papers.setting import Setting
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one machine found for the papers, by their names.
+
+    `described` names its hardware, and `sections` are the papers' chapters.
+    """
+
+    machine: str
+    described: str
+    setting: Setting
+    device: Device
+    findings: Mapping[str, Sequence[Finding]]
+    sections: Sequence[Section] = ()
+
+    def each(self) -> list[tuple[str, Finding]]:
+        """Return all findings with their papers."""
+        return [(paper, finding) for paper, own in self.findings.items() for finding in own]
+
 
 COUNTED = (AGREES, DIFFERS, UNDECIDED, NOT_MEASURED, NOT_TESTABLE, PREDICTED)
 # Paper → what says most about it, in this order: claims, and the sentence on the number of each.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from paraes.lab.crossover import CERTAIN, Crossover
+from paraes.lab.crossover import CERTAIN, Crossover, crossover_text
 from paraes.lab.document import (
     Cell,
     Column,
@@ -196,8 +196,10 @@ def unmet(needs: dict[str, Any], evidence: Evidence) -> dict[str, str]:
     return lacks
 
 
-def margin(rule: dict[str, Any], interval: Interval) -> float:
+def margin(rule: dict[str, Any], interval: Interval | None) -> float:
     """Return how far an interval is inside a rule; below 0 it crosses a limit."""
+    if interval is None or rule["is"] == "crossover":
+        return float("inf")
     if rule["is"] == "within":
         return min(interval.low - rule["low"], rule["high"] - interval.high)
     return rule["limit"] - interval.high if rule["is"] == "below" else interval.low - rule["limit"]
@@ -282,22 +284,14 @@ class Findings:
         lacks = unmet(claim.needs, self.evidence)
         if lacks:
             effect = lacking = "; ".join(lacks.values())
-            if verdict == PREDICTED:
-                here = f"{lacking}; {here}"
-            else:
-                here = f"{lacking} (measured: {here})" if verdict in MEASURED else lacking
+            found = dict.fromkeys(MEASURED, f" (measured: {here})") | {PREDICTED: f"; {here}"}
+            here = lacking + found.get(verdict, "")
             verdict = NOT_TESTABLE
-        if note and verdict in MEASURED:
-            here = f"{here}; {note}"
-            effect = f"{effect}; {note}"
         direction = judged.direction if verdict == DIFFERS else ""
-        if meaning := claim.means.get(direction):
-            here = f"{here}; {meaning}"
-            effect = f"{effect}; {meaning}"
-        command = ""
-        if verdict in (NOT_MEASURED, UNDECIDED):
-            command = self._command(claim, value)
-        if command:
+        for more in (note if verdict in MEASURED else "", claim.means.get(direction)):
+            here, effect = (f"{text}; {more}" if more else text for text in (here, effect))
+        undecided = verdict in (NOT_MEASURED, UNDECIDED)
+        if command := self._command(claim, value) if undecided else "":
             what = "decide it" if verdict == NOT_MEASURED else "measure the other sizes"
             here = f"{here}; to {what}: {command}"
         self._found[name] = Finding(
@@ -391,44 +385,35 @@ class Findings:
         more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
         head = _counts_text(verdicts, len(cases)) if len(cases) > 1 else ""
         # The case that fits least, of those that decide: one that differs is not undecided.
-        worst, text, _ = min(shown, key=lambda j: self._margin(claim, j[0].cell))
+        margins = [margin(claim.rule, getattr(case.cell, "interval", None)) for case, *_ in shown]
+        worst, text, _ = shown[margins.index(min(margins))]
         effect = f"{worst.name}: {text}" if worst.name else text
         effect += f"; {head}" if head and not few else ""
-        if few:  # said once
-            here = f"{texts}{more}{few}"
-        else:
-            here = f"{head}: {texts}{more}" if head else f"{texts}{more}"
+        counted = f"{head}: " if head and not few else ""
+        here = f"{counted}{texts}{more}{few}"  # that there are too few is said once
         broken = [case.cell.interval for case, _, of_case in judged if of_case == DIFFERS]
         direction = joined(side(claim.rule, interval) for interval in broken)
         return _Judged(here, verdict, effect, direction, worst.cell, worst.name)
 
-    def _margin(self, claim: Claim, cell: Cell) -> float:
-        interval = getattr(cell, "interval", None)
-        if interval is None or claim.rule["is"] == "crossover":
-            return float("inf")
-        return margin(claim.rule, interval)
-
     def _crossover(self, claim: Claim, found: Crossover | None) -> _Judged:
-        text, verdict = self._crossover_verdict(claim, found)
-        differs = found is not None and verdict == DIFFERS
-        direction = of_crossover(claim.rule["between"], found) if differs else ""
-        return _Judged(text, verdict, text, direction)
-
-    def _crossover_verdict(self, claim: Claim, found: Crossover | None) -> tuple[str, str]:
         low, high = claim.rule["between"]
-        text = crossover_text(found)
+        text, verdict, direction = crossover_text(found), UNDECIDED, ""
         if found is None:
-            return text, NOT_MEASURED
-        if found.size is None and found.measured[1] < high:
-            return f"{text} (up to {size_text(found.measured[1])})", NOT_MEASURED
-        if found.share is None or self._one_process:
-            return f"{text}{TOO_FEW}", UNDECIDED
-        if found.size is None and found.share <= 1 - CERTAIN:
-            return text, DIFFERS
-        if found.interval is None:
+            verdict = NOT_MEASURED
+        elif found.size is None and found.measured[1] < high:
+            text, verdict = f"{text} (up to {size_text(found.measured[1])})", NOT_MEASURED
+        elif found.share is None or self._one_process:
+            text += TOO_FEW
+        elif found.size is None and found.share <= 1 - CERTAIN:
+            verdict = DIFFERS
+        elif found.interval is None:
             share = f"{significant(100 * found.share, 3)} %"
-            return f"{text}; {share} of the resamples have a crossover", UNDECIDED
-        return text, judge({"is": "within", "low": low, "high": high}, found.interval)
+            text += f"; {share} of the resamples have a crossover"
+        else:
+            verdict = judge({"is": "within", "low": low, "high": high}, found.interval)
+        if found is not None and verdict == DIFFERS:
+            direction = of_crossover((low, high), found)
+        return _Judged(text, verdict, text, direction)
 
     def section(self) -> Section:
         """Return the section that ends the paper's chapter; ValueError if a claim is not judged."""
@@ -463,18 +448,3 @@ class Findings:
 def shorten(text: str) -> str:
     """Shorten a reason to 90 characters; the footnotes of the tables have all of it."""
     return text if len(text) <= 90 else text[:89].rstrip() + "…"
-
-
-def crossover_text(found: Crossover | None) -> str:
-    """Describe a crossover in one line."""
-    if found is None:
-        return "fewer than two sizes were measured on both"
-    if found.size is None or found.between is None:
-        return found.verdict
-    text = size_text(found.size)
-    if found.interval is not None:
-        text += f", 95 % from {size_text(found.interval.low)} to {size_text(found.interval.high)}"
-    text += f", between {size_text(found.between[0])} and {size_text(found.between[1])}"
-    if found.changes > 1:
-        text += f"; the faster one changes {found.changes} times"
-    return text

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from paraes.lab.crossover import crossover_text
 from paraes.lab.document import Cell, Column, Figure, Missing, Section, Table
 from paraes.lab.papers.cells import (
     COPIES,
@@ -20,7 +21,7 @@ from paraes.lab.papers.cells import (
     value_of,
 )
 from paraes.lab.papers.chapters import introduction
-from paraes.lab.papers.claims import Case, Findings, by_size, crossover_text
+from paraes.lab.papers.claims import Case, Findings, by_size
 from paraes.lab.papers.data import PaperTable
 from paraes.lab.papers.derived_table import Line, derived_section
 from paraes.lab.papers.evidence import Evidence

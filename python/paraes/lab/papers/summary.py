@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from paraes.lab.document import Block, Cell, Column, Facts, Section, Table
-from paraes.lab.papers.cards import cards_of
+from paraes.lab.papers.cards import Result, cards_of
 from paraes.lab.papers.claims import (
     AGREES,
     CPUS_EXCEED,
@@ -23,7 +23,6 @@ from paraes.lab.papers.claims import (
 )
 from paraes.lab.papers.data import load_paper
 from paraes.lab.papers.evidence import Device
-from paraes.lab.papers.result import Result
 from paraes.lab.papers.setting import Setting
 from paraes.lab.units import plural, size_text
 
