@@ -7,7 +7,6 @@ import shutil
 import struct
 import subprocess
 import tempfile
-import unittest
 
 from support import KEYS, POSIX_ONLY, Case
 
@@ -157,6 +156,3 @@ class OneByteMore(LargeFiles):
 
 if POSIX_ONLY:
     del LongestMessage, OneByteMore  # the same calls; the library's alternatives are tested elsewhere
-
-if __name__ == "__main__":
-    unittest.main()

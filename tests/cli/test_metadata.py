@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import unittest
 
 from support import KEYS, POSIX_ONLY, pattern
 from test_many import FolderCase
@@ -239,7 +238,3 @@ class Holes(FolderCase):
         self.run_paraes("decrypt", "--salvage", *KEY, "bad.paes")
         self.assertEqual(self.read("bad"), data)
         self.assertLess(self.blocks("bad"), self.MIB)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -248,7 +248,3 @@ class Memory(Case):
                 for secret in ('AT_FDCWD, "k"', 'AT_FDCWD, "new"'):
                     if secret in log:
                         self.assertLess(hidden, log.index(secret), done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import unittest
 
 from support import BIN, KEYS, environment
 from test_many import FolderCase
@@ -226,7 +225,3 @@ class DryRun(SelectionCase):
                          [("t/a.paes", "dry run", False, 1), ("t/b.paes", "dry run", True, 2)])
         self.assertEqual((lines[-1]["files"], lines[-1]["exit"]), (2, 0))
         self.assertEqual(self.foreseen("encrypt", "-q", *KEY, "t/a"), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -58,7 +58,3 @@ class Recipients(RecipientsCase, InjectCase):
                 mine, ["--to-recipient", self.you], yours, seal=to_me),
         }.items():
             self.inject(name, job, errors=errors, children=False)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -391,7 +391,3 @@ class Memory(FaultCase):
                 flags += " --key-file k -T 64"
                 self.assertLess(self.peak(f"P encrypt {flags} -f f"), 64)
                 self.assertLess(self.peak(f"P decrypt {flags} -c f.paes | cat > /dev/null"), 64)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -290,7 +290,3 @@ class ShortCalls(FaultCase):
         self.assertEqual(run.done.returncode, 0, run.done.stderr)
         self.assertGreater(run.text.count("pwrite64("), len(SMALL) // 200)
         self.assertGreater(run.text.count("pread64("), len(SMALL) // 200)
-
-
-if __name__ == "__main__":
-    unittest.main()

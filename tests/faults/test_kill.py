@@ -4,7 +4,6 @@ leftovers."""
 import os
 import signal
 import subprocess
-import unittest
 
 from faults import KEY, SMALL, NoTmpfile, pattern
 from injection import DATA, KILLS, KillCase
@@ -74,7 +73,3 @@ class WithoutTmpfile(NoTmpfile, WithTmpfile):
     def test_kill_at_every_call_without_rename_noreplace(self):
         # Like a file system without RENAME_NOREPLACE.
         self.at_every_call(inject=["renameat2:error=EINVAL"])
-
-
-if __name__ == "__main__":
-    unittest.main()

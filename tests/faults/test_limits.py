@@ -208,7 +208,3 @@ class Missing(VerbsCase):
         done = self.run_in(self.dir, "encrypt", "f", command=[*command, "setsid", "-w"])
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, rb"\Aparaes: [^\n]*terminal[^\n]*\n\Z")
-
-
-if __name__ == "__main__":
-    unittest.main()

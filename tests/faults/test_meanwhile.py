@@ -418,7 +418,3 @@ class Descriptors(FaultCase):
         done = self.run_paraes("decrypt", "-r", "--rm", *KEY, *names, preexec_fn=limit)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_tree(self.path("out/t")), files)
-
-
-if __name__ == "__main__":
-    unittest.main()

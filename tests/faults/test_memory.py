@@ -191,7 +191,3 @@ class Recipients(RecipientsCase, MemoryCase):
         mine, to_me = ["-i", "me.txt"], ["--recipient", self.me]
         self.exhaust_all("recipients", self.file_jobs(*mine, seal=to_me), "encrypt", "decrypt")
         self.exhaust("rekey to recipients", self.rekey_job(KEY, ["--to-recipient", self.me], mine))
-
-
-if __name__ == "__main__":
-    unittest.main()

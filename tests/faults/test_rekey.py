@@ -143,7 +143,3 @@ class Recipients(RecipientsCase, FaultCase):
         for flags in ([], ["--verify"], ["--new-key"]):
             self.ok("encrypt", "-f", "--recipient", self.me, "f")
             self.assertLess(self.peak('P "$@"', *self.args, *flags), 64, flags)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,6 @@ import pathlib
 import signal
 import subprocess
 import time
-import unittest
 
 from faults import (
     BIN,
@@ -171,7 +170,3 @@ class StoppedWriter(StoppedCase):
 
 class StoppedWriterWithoutTmpfile(NoTmpfile, StoppedWriter):
     """Temporary files have names."""
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -141,7 +141,3 @@ class ProcessLimit(ThreadLimitTests, FaultCase):
                 os.chown(self.path(name), 0, 0)
                 os.chmod(self.path(name), 0o644)
         return done
-
-
-if __name__ == "__main__":
-    unittest.main()

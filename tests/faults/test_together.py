@@ -5,7 +5,6 @@ import collections
 import os
 import stat
 import subprocess
-import unittest
 
 from faults import BIN, KEY, FaultCase, NoTmpfile, environment, pattern, restore_signals
 from support import LONG
@@ -147,7 +146,3 @@ class Together(FaultCase):
 
 class TogetherWithoutTmpfile(NoTmpfile, Together):
     """Temporary files have names."""
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 from unittest import mock
 
 import bench
@@ -264,7 +263,3 @@ class Mounts(BenchCase):
     def test_a_place_that_does_not_mount_is_a_reason(self):
         with self.assertRaisesRegex(AssertionError, "m"):
             self.mount(lambda back, place: ["false"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,7 +4,6 @@ The kernel hides some: without `flush`, `fsync` or `create` it says nothing, or 
 
 import subprocess
 import time
-import unittest
 
 from bench import KEY, LONG, SMALL, BenchCase, require_fuse, sample
 from faults import environment
@@ -176,7 +175,3 @@ class InUse(BenchCase):
                 self.assertIn(b"f: not removed: it was in use, and was written to or replaced", said)
                 self.assertEqual((mount.back / "f").read_bytes(), b"newer")
                 self.release(mount)
-
-
-if __name__ == "__main__":
-    unittest.main()

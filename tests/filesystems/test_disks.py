@@ -270,7 +270,3 @@ class Overlay(DiskCase):
 
     def check_opens_with_the_new_key(self, path):
         self.assertEqual(self.ok("decrypt", "-k", "k2", "-c", path), DATA[0])
-
-
-if __name__ == "__main__":
-    unittest.main()

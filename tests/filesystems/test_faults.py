@@ -2,7 +2,6 @@
 
 import os
 import time
-import unittest
 
 from bench import KEY, LONG, BenchCase, Job, is_bytes, require_fuse, sample
 from support import pattern
@@ -198,7 +197,3 @@ class Repeated(FaultsCase):
                  for code in ("EPERM", "EEXIST", "EIO") for inodes in ("true", "by_name")}
         self.check_jobs(names=["encrypt -f", "encrypt -f --rm", "decrypt -f", "rekey to a key"]
                         if LONG else ["encrypt -f --rm", "rekey to a key"], **kinds)
-
-
-if __name__ == "__main__":
-    unittest.main()

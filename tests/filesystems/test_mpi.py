@@ -1,7 +1,6 @@
 """paraes-mpi on foreign file systems: two ranks, whose outputs the file system may take for one name."""
 
 import subprocess
-import unittest
 
 import test_names
 from bench import KEY, LONG, BenchCase, Job, require_fuse, sample, sshfs
@@ -91,7 +90,3 @@ class EveryVerb(MpiCase):
             with self.subTest(fail):
                 mount = self.mount(fail={"tmpfile": "ENOSYS", **fail})
                 self.check(mount, "rename" not in fail, ("encrypt -f",), (SHARED,))
-
-
-if __name__ == "__main__":
-    unittest.main()

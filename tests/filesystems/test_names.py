@@ -10,7 +10,6 @@ import pathlib
 import random
 import re
 import socket
-import unittest
 
 from bench import KEY, OLD, BenchCase, require_fuse, sample
 from support import KEYS
@@ -454,7 +453,3 @@ class EveryVerb(BenchCase):
                 with self.subTest(name, on=kind):
                     self.check_job(mount, *jobs[name], works=works, times=1)
             self.release(mount)
-
-
-if __name__ == "__main__":
-    unittest.main()

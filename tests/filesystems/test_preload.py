@@ -7,7 +7,6 @@ import collections
 import os
 import pathlib
 import types
-import unittest
 
 from bench import KEY, LONG, OLD, SMALL, BenchCase, Job, preloaded_calls, sample
 
@@ -174,7 +173,3 @@ class TheLibrary(PreloadCase):
                                                   "futimens", "pwrite"), "0"), works=True)
         self.assertEqual(set(met), {"renameat", "tmpfile", "linkat", "fsync", "fchmod", "futimens",
                                     "pwrite"})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 and RENAME_NOREPLACE, unnamed files and folders that sync are missing."""
 
 import types
-import unittest
 
 from bench import LONG, BenchCase, require_fuse, sample, sftp_server, sshfs
 from test_names import NamesCase
@@ -85,7 +84,3 @@ class Mac(NamesCase):
         for name, (job, onto) in self.all_jobs().items():
             with self.subTest(name):
                 self.check_job(mac, job, onto, works=True, times=SECOND)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -585,7 +585,3 @@ class Bench(MpiCase):
             self.assertEqual(set(row["timeline_samples_ns"]), timed)
             for name, samples in row["timeline_samples_ns"].items():
                 self.assertEqual(len(samples), len(row["samples_ns"]), name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -402,7 +402,3 @@ class DifferentStarts(FaultCase):
         done = self.mpmd((1, PROGRAM, "encrypt", *KEY, "f"), (1, "false"), limit=LIMIT + 5)
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(self.names(), self.before)
-
-
-if __name__ == "__main__":
-    unittest.main()

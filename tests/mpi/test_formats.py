@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 import subprocess
-import unittest
 
 from ranks import (
     DEADLINE,
@@ -184,7 +183,3 @@ class Formats(MpiCase):
         done = self.finish([PROGRAM, "encrypt", *KEY, "f"])
         self.assertEqual(done.returncode, 0, done.stderr)
         self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), pattern(LARGE), "one rank")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,7 +4,6 @@ import os
 import pathlib
 import shutil
 import tempfile
-import unittest
 
 from ranks import KEY, MEMORY, SCATTER, SHARED, MpiCase
 
@@ -64,7 +63,3 @@ class LargeFile(MpiCase):
             f.write(bytes([byte[0] ^ 1]))
         self.mpi_fails(4, 3, "verify", *KEY, "f.paes", says=f"segment {segments - 2} ",
                        limit=LONG_ENOUGH)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -60,7 +60,3 @@ class FewThreads(MpiCase):
         # One thread for each row is enough.
         report = self.bench(2)
         self.assertEqual([row["ranks"] for row in report["results"]], [2, 2, 1])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -238,7 +238,3 @@ class Verbs(SecretsCase):
                 key = run.output[filled:]
                 key = bytes.fromhex(key.decode()) if "--hex" in flags else key
                 self.check(run, needles.of((needles.add_key, "key", key)))
-
-
-if __name__ == "__main__":
-    unittest.main()

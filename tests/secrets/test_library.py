@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import unittest
 
 import needles
 from cases import SecretsCase, setUpModule  # noqa: F401
@@ -48,7 +47,3 @@ class Library(SecretsCase):
             run = self.used_and_closed(["at work", "after destruction"], use, kernel, THREADS,
                                        stdin=file)
         self.check(run, self.secrets_of(use, key, run.output))
-
-
-if __name__ == "__main__":
-    unittest.main()

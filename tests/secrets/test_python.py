@@ -74,7 +74,3 @@ class Package(SecretsCase):
                 secrets = needles.of_paraes(sealed, run_key=self.run_key(sealed, "me.txt"))
                 needles.add_text(secrets, "identity", private)
                 self.check(run, secrets)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ import pathlib
 import signal
 import sys
 import time
-import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
 
@@ -100,7 +99,3 @@ class Ranks(MpiCase):
             with self.subTest(way):
                 looks = self.looks_of("decrypt", *KEY, *way, "-f", "-o", "opened", "sealed")
                 self.check(looks, self.read("sealed"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -111,7 +111,3 @@ class Needles(unittest.TestCase):
         tweak = aes.xts_tweaks(bytes(16), 0, 2)[1]
         block = bytes(a ^ b for a, b in zip(aes.encrypt_block(keys, tweak), tweak, strict=True))
         self.assertEqual(block.hex(), "cd43d2f59598ed858c02c2652fbf922e")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -360,7 +360,3 @@ class Supercop(unittest.TestCase):
         done = self.write(self.folder / "file")
         self.assertEqual(done.returncode, 2)
         self.assertIn("cannot be written", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()
