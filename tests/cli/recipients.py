@@ -1,6 +1,5 @@
 """Helpers for tests of recipients: identities, and programs that stand in for age."""
 
-import pathlib
 import shutil
 import subprocess
 
@@ -30,6 +29,13 @@ def joined(preface, age_file, slot, message):
     return preface[:12] + wrap + preface[16:] + age_file + slot + message
 
 
+def new_identity(path):
+    """Makes an identity file. Returns its recipient."""
+    for command in (["age-keygen", "-o", path], ["age-keygen", "-y", path]):
+        made = subprocess.run(command, check=True, capture_output=True, timeout=DEADLINE, text=True)
+    return made.stdout.strip()
+
+
 class RecipientsCase(Case):
     """Gives each test two people, with the identities me.txt and you.txt."""
 
@@ -39,15 +45,7 @@ class RecipientsCase(Case):
         self.you = self.new_identity("you.txt")
 
     def new_identity(self, name):
-        """Makes an identity file. Returns its recipient."""
-        subprocess.run(["age-keygen", "-o", self.path(name)], check=True, capture_output=True,
-                       timeout=DEADLINE)
-        return self.recipient_of(name)
-
-    def recipient_of(self, name):
-        made = subprocess.run(["age-keygen", "-y", self.path(name)], check=True,
-                              capture_output=True, timeout=DEADLINE, text=True)
-        return made.stdout.strip()
+        return new_identity(self.path(name))
 
     def new_ssh_key(self, name, kind="ed25519"):
         subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", self.path(name)],
@@ -87,5 +85,5 @@ class RecipientsCase(Case):
         return self.program(f'echo "$@" >> {self.path("calls")}\nexec {AGE} "$@"\n')
 
     def calls(self):
-        path = pathlib.Path(self.path("calls"))
+        path = self.path("calls")
         return path.read_text().splitlines() if path.exists() else []

@@ -120,25 +120,34 @@ class Case(unittest.TestCase):
         return self.dir / name
 
     def write(self, name, data, mode=None):
+        """Writes a file, and makes its folder if there is none."""
+        self.path(name).parent.mkdir(parents=True, exist_ok=True)
         self.path(name).write_bytes(data)
         if mode is not None or data in KEYS.values():
             self.path(name).chmod(mode or 0o600)  # as keygen does, else paraes warns
         return name
 
     def damage(self, name, at, mask=1):
-        return self.write(name, flipped(self.read(name), at, mask))
+        """Flips bits of a byte of a file, in its place: the file may be larger than memory."""
+        with self.path(name).open("r+b") as file:
+            file.seek(at, os.SEEK_END if at < 0 else os.SEEK_SET)
+            damaged = bytes([file.read(1)[0] ^ mask])
+            file.seek(-1, os.SEEK_CUR)
+            file.write(damaged)
 
     def read(self, name):
         return self.path(name).read_bytes()
 
-    def names(self):
-        return sorted(os.listdir(self.dir))
+    def names(self, folder="."):
+        return sorted(os.listdir(self.dir / folder))
+
+    def left_over(self):
+        return [name for name in self.names() if name.endswith(".paraes-tmp")]
 
     def run_paraes(self, *args, stdin=b"", env=None, **kwargs):
         return subprocess.run([BIN, *map(str, args)], cwd=self.dir, input=stdin,
-                              stdout=kwargs.pop("stdout", subprocess.PIPE),
-                              stderr=subprocess.PIPE, env=environment(**(env or {})),
-                              timeout=DEADLINE, **kwargs)
+                              **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                                 "env": environment(**(env or {})), "timeout": DEADLINE, **kwargs})
 
     def exits(self, status, *args, **kwargs):
         """Runs paraes and expects exit `status`."""
@@ -151,15 +160,16 @@ class Case(unittest.TestCase):
         return self.exits(0, *args, **kwargs).stdout
 
     def fails(self, status, *args, says=(), **kwargs):
-        """Runs paraes, expects exit `status` and one error line that contains all of `says`."""
+        """Runs paraes, expects exit `status` and one error `line` that contains all of `says`."""
         done = self.exits(status, *args, **kwargs)
         text = done.stderr.decode()
         lines = [line for line in text.splitlines()
                  if not line.startswith(("paraes: note:", "paraes: warning:"))]
         self.assertEqual(len(lines), 1, text)
-        self.assertTrue(lines[0].startswith("paraes: "), text)
+        done.line = lines[0]
+        self.assertTrue(done.line.startswith("paraes: "), text)
         for word in [says] if isinstance(says, str) else says:
-            self.assertIn(word, lines[0])
+            self.assertIn(word, done.line)
         return done
 
     def report(self, *args, **kwargs):
@@ -173,6 +183,13 @@ class Case(unittest.TestCase):
                               timeout=DEADLINE, **kwargs)
         self.assertEqual(done.returncode, status, done.stderr)
         return done
+
+    def strace(self, *args, log=os.devnull):
+        """Runs strace, with its own flags first."""
+        if shutil.which("strace") is None:
+            self.skipTest("strace is not installed")
+        return subprocess.run(["strace", "-f", "-o", log, *map(str, args)], cwd=self.dir,
+                              env=environment(ASAN_OPTIONS="detect_leaks=0"), capture_output=True)
 
     def openssl(self, *args, stdin=b""):
         done = subprocess.run(["openssl", *map(str, args)], cwd=self.dir, input=stdin,
@@ -205,6 +222,12 @@ class Case(unittest.TestCase):
             self.skipTest("another user cannot reach the program")
         return nobody
 
+    def named_by(self, variable):
+        """The program or library that a variable of the environment names; without one, skips."""
+        if not os.environ.get(variable):
+            self.skipTest(f"{variable} is not set")
+        return os.environ[variable]
+
     def wait_for(self, condition, description):
         end = time.monotonic() + DEADLINE
         while not condition():
@@ -214,7 +237,7 @@ class Case(unittest.TestCase):
     def temporaries(self, process):
         """The temporary files of a running process: named ones in the folder, and unnamed ones
         (O_TMPFILE), which only the process has open."""
-        found = [self.path(name) for name in self.names() if name.endswith(".paraes-tmp")]
+        found = [self.path(name) for name in self.left_over()]
         for entry in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
             try:
                 target = os.readlink(entry)

@@ -2,9 +2,8 @@
 
 import json
 import os
-import subprocess
 
-from support import BIN, KEYS, environment, pattern
+from support import KEYS, pattern
 from test_many import KEY, FolderCase
 
 SECOND = 1_000_000_000
@@ -176,10 +175,7 @@ class Summary(FoundCase):
         secret = self.path("../k")
         for args in (["-c", "a"], ["-o", "-", "a"], ["-"]):
             with self.subTest(args=args), open(secret, "ab") as stream:
-                done = subprocess.run([BIN, "encrypt", *KEY, "--json", *args], cwd=self.dir,
-                                      input=b"data", stdout=subprocess.PIPE, stderr=stream,
-                                      env=environment())
-                self.assertEqual(done.returncode, 2)
+                self.exits(2, "encrypt", *KEY, "--json", *args, stdin=b"data", stderr=stream)
                 self.assertNotIn(b"{", secret.read_bytes())
                 secret.write_bytes(KEYS[256])
 

@@ -10,10 +10,12 @@ import subprocess
 import unittest
 
 import support
+from recipients import new_identity
 from support import IV, KEYS, LONG, Case, file_reports, pattern
 
 support.DEADLINE = 300  # GPU programs are compiled at first use
 DEVICE = "opencl:0"
+GPU = ["--key-file", "k32", "--device", DEVICE]
 FAKE = os.environ.get("PARAES_FAKE_DRIVERS", "")
 FAKE_NVRTC = os.environ.get("PARAES_FAKE_NVRTC", "")
 
@@ -82,15 +84,12 @@ class GpuFiles(Case):
         ways = ([], ["--transfer", "mapped"], ["--key-expansion", "device"])
         for kernel, flags in itertools.product(kernels, ways):
             with self.subTest(kernel=kernel, flags=flags):
-                report = self.report("encrypt", "-f", "--key-file", "k32", "--device", DEVICE,
-                                     "--kernel", kernel, *flags, "-o", "e", "f")
+                report = self.report("encrypt", "-f", *GPU, "--kernel", kernel, *flags, "-o", "e", "f")
                 self.assertEqual((report["kernel"], report["device"]), (kernel, DEVICE))
                 self.assertEqual(self.ok("decrypt", "--key-file", "k32", "-c", "e"), self.data)
 
     def test_rekey_and_recipients(self):
-        made = subprocess.run("umask 077; age-keygen -o me.txt; age-keygen -y me.txt", shell=True,
-                              cwd=self.dir, check=True, capture_output=True, text=True)
-        to_me = ["--to-recipient", made.stdout.strip()]
+        to_me = ["--to-recipient", new_identity(self.path("me.txt"))]
         me = ["-i", "me.txt"]
         self.ok("encrypt", "--key-file", "k16", "-o", "f.paes", "f")
         for old, new, read in ((["-k", "k16"], ["--to-key-file", "k32"], ["-k", "k32"]),
@@ -120,17 +119,14 @@ class GpuFiles(Case):
             self.assertIn(f"kernel {kernel}: {why};", said)
             for name, phase in report["timeline_ns"].items():
                 self.assertGreater(phase, 0, name)
-        self.fails(2, "encrypt", "--key-file", "k32", "--device", DEVICE, "--kernel", "vaes512", "f",
-                   says=["vaes512", "bitslice"])
+        self.fails(2, "encrypt", *GPU, "--kernel", "vaes512", "f", says=["vaes512", "bitslice"])
 
     def test_pipes_ranges_and_verify(self):
-        sealed = self.ok("encrypt", "--key-file", "k32", "--device", DEVICE, "-", stdin=self.data)
+        sealed = self.ok("encrypt", *GPU, "-", stdin=self.data)
         self.write("e.paes", sealed)
-        self.ok("verify", "--key-file", "k32", "--device", DEVICE, "e.paes")
-        got = self.ok("decrypt", "--key-file", "k32", "--device", DEVICE, "-", stdin=sealed)
-        self.assertEqual(got, self.data)
-        got = self.ok("decrypt", "--key-file", "k32", "--device", DEVICE, "--offset", "20000",
-                      "--length", "70000", "-c", "e.paes")
+        self.ok("verify", *GPU, "e.paes")
+        self.assertEqual(self.ok("decrypt", *GPU, "-", stdin=sealed), self.data)
+        got = self.ok("decrypt", *GPU, "--offset", "20000", "--length", "70000", "-c", "e.paes")
         self.assertEqual(got, self.data[20000:90000])
 
     def test_cpu_and_gpu_share_files(self):
@@ -156,7 +152,6 @@ class GpuFiles(Case):
         self.fails(4, "decrypt", "-k", "k32", *pair, "-o", "none", "f.paes",
                    says="does not authenticate")
         self.assertNotIn("none", self.names())
-        self.path("d").mkdir()
         for size in (700_000, 100):
             self.write(f"d/{size}", pattern(size))
         self.ok("encrypt", "-r", "-k", "k32", *pair, "-o", "out", "d/.")
@@ -176,7 +171,7 @@ class GpuFiles(Case):
     def test_damaged_segment_is_refused_and_salvaged(self):
         self.ok("encrypt", "--key-file", "k32", "-o", "e.paes", "f")
         self.damage("e.paes", 100_000, 4)
-        decrypt = ["decrypt", "--key-file", "k32", "--device", DEVICE, "-o", "b", "e.paes"]
+        decrypt = ["decrypt", *GPU, "-o", "b", "e.paes"]
         self.fails(4, *decrypt)
         self.assertFalse(self.path("b").exists())
         self.fails(3, *decrypt, "--salvage")
@@ -194,7 +189,6 @@ class GpuSmallFiles(Case):
 
     def setUp(self):
         super().setUp()
-        self.path("d/sub").mkdir(parents=True)
         self.files = {f"{'sub/' if i % 3 == 0 else ''}{i}": pattern((i * 53) % 5001)
                       for i in range(100)}
         for name, data in self.files.items():
@@ -207,9 +201,7 @@ class GpuSmallFiles(Case):
 
     def run_many(self, *args, status=0):
         """Returns the number of files in each batch, and the other lines of standard error."""
-        done = self.run_paraes(*args, "--device", DEVICE, "--key-file", "k", "-v")
-        text = done.stderr.decode()
-        self.assertEqual(done.returncode, status, text)
+        text = self.exits(status, *args, "--device", DEVICE, "--key-file", "k", "-v").stderr.decode()
         lines = [line for line in text.splitlines() if " -> " not in line and "AES-" not in line]
         batches = [int(line.split()[1]) for line in lines if line.endswith("files at once")]
         return batches, [line for line in lines if not line.endswith("files at once")]
@@ -254,7 +246,6 @@ class GpuSmallFiles(Case):
         self.write("k2", bytes(32))
         self.ok("encrypt", "--key-file", "k2", "-f", "-o", "out/1.paes", "d/1")
         self.write("out/2.paes", b"PARAES\r\n")
-        self.path("back").mkdir()
         self.write("back/4", b"old")
         self.damage("out/77.paes", -1)
         done = self.exits(3, "decrypt", "-r", "--json", "-v", "--device", DEVICE, "--key-file", "k",

@@ -34,7 +34,6 @@ class Help(Case):
         self.write("my.key", KEYS[256])
         self.write("pw", b"a passphrase\n", 0o600)
         for folder in ("photos", "letters", "dir"):
-            self.path(folder).mkdir()
             self.write(f"{folder}/a", b"x" * 3000)
         for name in ("big.tar", "big.bin", "backup.tar", "notes", "damaged", "secrets.tar"):
             self.write(name, b"y" * 2_000_000)

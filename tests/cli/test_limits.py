@@ -39,9 +39,7 @@ class LargeFiles(Case):
     def message(self):
         """Makes f.paes, the end of the longest message, whose plaintext is numbers of 8 bytes that
         are their own offsets."""
-        tool = os.environ.get("PARAES_SEAL_PARTS")
-        if not tool:
-            self.skipTest("PARAES_SEAL_PARTS names no program")
+        tool = self.named_by("PARAES_SEAL_PARTS")
         self.hole("f.paes", SEALED)
         done = subprocess.run([tool, "k", str(LONGEST), "f.paes", str(PARTS), "0", str(PARTS - 1)],
                               cwd=self.dir, capture_output=True, timeout=60)
@@ -79,11 +77,7 @@ class LongestMessage(LargeFiles):
 
     def test_damage_at_the_end_is_found(self):
         self.message()
-        with self.path("f.paes").open("r+b") as file:
-            file.seek(-1, os.SEEK_END)
-            last = file.read(1)
-            file.seek(-1, os.SEEK_END)
-            file.write(bytes([last[0] ^ 1]))
+        self.damage("f.paes", -1)
         self.fails(4, "decrypt", *self.key, "--offset", LONGEST - 1, "-o", "g", "f.paes",
                    says=str(2**38 - 1))
         # The end of a range that is beyond the damaged end cannot be believed.

@@ -3,12 +3,11 @@
 import json
 import os
 import re
-import shutil
 import stat
 import subprocess
 import threading
 
-from support import BIN, KEYS, LONG, POSIX_ONLY, Case, environment, file_reports, pattern
+from support import BIN, KEYS, LONG, POSIX_ONLY, Case, file_reports, pattern
 
 KEY = ["--key-file", "../k"]
 
@@ -33,22 +32,11 @@ class FolderCase(Case):
 
     def make(self, files):
         for name, data in files.items():
-            self.path(name).parent.mkdir(parents=True, exist_ok=True)
             self.write(name, data)
 
     def summary(self, *args, status=0, **kwargs):
         """Runs paraes, expects exit `status` and returns standard error."""
-        done = self.run_paraes(*args, **kwargs)
-        text = done.stderr.decode()
-        self.assertEqual(done.returncode, status, text)
-        return text
-
-    def strace(self, *args, log=os.devnull):
-        """Runs strace, with its own flags first."""
-        if shutil.which("strace") is None:
-            self.skipTest("strace is not installed")
-        return subprocess.run(["strace", "-f", "-o", log, *map(str, args)], cwd=self.dir,
-                              env=environment(ASAN_OPTIONS="detect_leaks=0"), capture_output=True)
+        return self.exits(status, *args, **kwargs).stderr.decode()
 
     def run_slowly(self, outputs, interfere, *args, status):
         """Runs paraes, with a pause of 0.3 s while it writes its large file, and calls interfere()
@@ -188,8 +176,8 @@ class OutputFolders(FolderCase):
             text = self.summary("encrypt", "-r", *flags, *KEY, "-o", "s/backup", ".")
             self.assertIn("2 files encrypted", text)
             self.assertEqual("skipped the output folder" in text, flags != [])
-            self.assertEqual(sorted(os.listdir(self.path("s/backup"))), ["a.paes", "empty", "s"])
-            self.assertEqual(os.listdir(self.path("s/backup/s")), ["b.paes"])
+            self.assertEqual(self.names("s/backup"), ["a.paes", "empty", "s"])
+            self.assertEqual(self.names("s/backup/s"), ["b.paes"])
 
     def test_existing_output_folders_keep_their_mode(self):
         self.make({"t/s/a": b"1"})

@@ -18,19 +18,15 @@ NAMED = "is the file of"
 
 class SecretFiles(Case):
     SECRETS = {"my.key": KEYS[256], "words": b"correct horse\n", "keyset.json": KEYSET}
-    GIVEN = {**SECRETS, "a": b"1"}
+    GIVEN = {**SECRETS, "a": b"1", **{f"t/{name}": data for name, data in SECRETS.items()}, "t/z": b"2"}
 
     def setUp(self):
         super().setUp()
-        self.path("t").mkdir()
-        for name, data in {**self.SECRETS, "z": b"2"}.items():
-            self.write("t/" + name, data)
         self.before = self.tree()
 
     def tree(self):
-        return {os.path.relpath(os.path.join(folder, name), self.dir):
-                self.read(os.path.relpath(os.path.join(folder, name), self.dir))
-                for folder, _, names in os.walk(self.dir) for name in names}
+        return {os.fspath(path.relative_to(self.dir)): path.read_bytes()
+                for path in self.dir.rglob("*") if path.is_file()}
 
     def refused(self, *args, says=(), **kwargs):
         """Expects exit 2, one error line, and no file written or removed."""
@@ -127,7 +123,6 @@ class Inputs(Case):
             self.write("a.paes", b"precious")
 
     def test_output_that_is_an_input_found_by_r_is_refused(self):
-        self.path("t").mkdir()
         self.write("t/x", b"1")
         self.ok("encrypt", "--key-file", "k", "t/x")
         inner = self.read("t/x.paes")
@@ -138,8 +133,6 @@ class Inputs(Case):
         self.assertEqual(self.read("t/x"), b"1")
 
     def test_refused_inputs_are_not_overwritten(self):
-        for name in ("p", "q"):
-            self.path(name).mkdir()
         for name, data in (("f", b"one"), ("p/f.paes", b"two"), ("q/f.paes", b"three")):
             self.write(name, data)
         # The third input is refused because the second one has the same output.
@@ -151,7 +144,6 @@ class Inputs(Case):
         self.assertEqual(self.read("x"), b"not encrypted")
 
     def test_file_below_two_arguments_is_encrypted_once(self):
-        self.path("t/sub").mkdir(parents=True)
         self.write("t/a", b"1")
         self.write("t/sub/b", b"2")
         self.exits(0, "encrypt", "-r", "--rm", "--key-file", "k", "-o", "out", "t", "t/sub")
@@ -207,12 +199,8 @@ class OtherOutputs(Case):
 class OwnOutputs(Case):
     """No output of a run overwrites another one, not even through links and mounts."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.plain = {"a": b"1", "b": b"22"}
-        for name, data in self.plain.items():
-            self.write(name, data)
+    plain = {"a": b"1", "b": b"22"}
+    GIVEN = {"k": KEYS[256], **plain}
 
     def check_nothing_is_lost(self, folder=""):
         for name, data in self.plain.items():
@@ -241,7 +229,7 @@ class OwnOutputs(Case):
         # Like a case-insensitive file system, this gives one folder two names.
         if os.getuid() != 0:
             self.skipTest("only root can mount")
-        for name in ("t/x", "t/y", "out/t/x", "out/t/y"):
+        for name in ("out/t/x", "out/t/y"):
             self.path(name).mkdir(parents=True)
         self.plain = {"t/x/f": b"1", "t/y/f": b"22"}
         for name, data in self.plain.items():
@@ -267,12 +255,7 @@ class OwnOutputs(Case):
 class Links(Case):
     """Symbolic links are followed where they are arguments, and nowhere else."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.path("t").mkdir()
-        self.write("t/a", b"1")
-        self.write("outside", b"not in the tree")
+    GIVEN = {"k": KEYS[256], "t/a": b"1", "outside": b"not in the tree"}
 
     def test_links_as_arguments_are_followed(self):
         os.symlink("t", self.path("link"))
@@ -321,13 +304,9 @@ class Links(Case):
 class Exclude(Case):
     """--exclude and its patterns."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        for name in ("t/a.c", "t/a.o", "t/sub/b.o", "t/sub/b.c", "t/sub/deep/c.o", "t/cache/x",
-                     "t/sub/cache/y", "t/sub/cache.c"):
-            self.path(name).parent.mkdir(parents=True, exist_ok=True)
-            self.write(name, b"1")
+    GIVEN = {"k": KEYS[256], **dict.fromkeys(
+        ("t/a.c", "t/a.o", "t/sub/b.o", "t/sub/b.c", "t/sub/deep/c.o", "t/cache/x", "t/sub/cache/y",
+         "t/sub/cache.c"), b"1")}
 
     def taken(self, *patterns, inputs=("t",), verb="encrypt"):
         """Runs `verb` with --exclude for each pattern; returns the inputs that it processed."""

@@ -37,6 +37,8 @@ OPEN = ["-i", "me.txt"]
 
 
 class Recipients(RecipientsCase):
+    GIVEN = {"f": b"data"}
+
     def opens(self, identity, sealed, data):
         self.assertEqual(self.ok("decrypt", f"--identity={identity}", "-", stdin=sealed), data)
 
@@ -64,7 +66,6 @@ class Recipients(RecipientsCase):
 
     def test_recipients_file_holds_several(self):
         self.write("team.txt", f"# the team\n{self.me}\n\n{self.you}\n".encode())
-        self.write("f", b"data")
         self.ok("encrypt", "--recipients-file", "team.txt", "f")
         for identity in ("me.txt", "you.txt"):
             self.ok("verify", "-i", identity, "f.paes")
@@ -116,16 +117,15 @@ class Recipients(RecipientsCase):
             self.assertGreater(len(set(key)), 5)  # random
 
     def test_wrong_identity_is_refused_with_the_words_of_age(self):
-        self.write("f.paes", self.seal(b"data"))
+        self.write("g.paes", self.seal(b"data"))
         for verb in ("decrypt", "verify"):
-            self.fails(5, verb, "-i", "you.txt", "f.paes",
-                       says=["f.paes: age refuses the identities", "no identity matched"])
-        self.assertNotIn("f", self.names())
+            self.fails(5, verb, "-i", "you.txt", "g.paes",
+                       says=["g.paes: age refuses the identities", "no identity matched"])
+        self.assertNotIn("g", self.names())
 
     def test_a_reader_is_given_one_kind_of_secret(self):
         self.write("k", KEYS[256])
         self.write("pw", b"word\n", 0o600)
-        self.write("f", b"data")
         key, word = ["-k", "k"], ["--passphrase-file", "pw"]
         for verb, own in (("encrypt", ["--recipient", self.me]), ("decrypt", OPEN)):
             for other in (key, word, ["--key-command", "cat k"], ["--passphrase-env", "PATH"]):
@@ -146,13 +146,12 @@ class Recipients(RecipientsCase):
                                    says="the input was encrypted")
 
     def test_without_a_secret_nothing_is_asked(self):
-        self.write("f.paes", self.seal(b"data"))
-        shown = Terminal(self, "decrypt", "f.paes").ends(2)
+        self.write("g.paes", self.seal(b"data"))
+        shown = Terminal(self, "decrypt", "g.paes").ends(2)
         self.assertIn(b"use --identity", shown)
         self.assertNotIn(b"Passphrase", shown)
 
     def test_flags_that_do_not_go_together_are_refused(self):
-        self.write("f", b"data")
         for form in ("c2sp", "tink", "raw", "openssl"):
             mode = ["--mode", "ecb"] if form == "raw" else []
             self.fails(2, "encrypt", "--format", form, *mode, "--recipient", self.me, "-",
@@ -169,7 +168,6 @@ class Recipients(RecipientsCase):
                    says="not in a pipe")
 
     def test_bad_recipients_are_refused(self):
-        self.write("f", b"data")
         for key, says in (("age1nonsense", "age refuses the recipients"),
                           ("nonsense", "age refuses the recipients"), ("", "one public key"),
                           (self.me + "\n" + self.you, "one public key in one line"),
@@ -179,7 +177,6 @@ class Recipients(RecipientsCase):
 
     def test_private_keys_in_the_wrong_place_are_neither_shown_nor_passed_on(self):
         self.new_ssh_key("ssh")
-        self.write("f", b"data")
         self.write("f.paes", self.seal(b"data"))
         env = self.counting()
         identity = self.read("me.txt").decode()
@@ -200,7 +197,6 @@ class Recipients(RecipientsCase):
                 self.assertNotIn(secret[-20:].lower(), "".join(self.calls()).lower())
 
     def test_identities_and_recipients_from_standard_input_and_pipes(self):
-        self.write("f", b"data")
         self.write("team.txt", f"{self.me}\n".encode())
         for script in ('"$@" encrypt -f --recipients-file /dev/stdin f < team.txt',
                        'cat team.txt | "$@" encrypt -f --recipients-file /dev/stdin f',
@@ -220,7 +216,6 @@ class Recipients(RecipientsCase):
 
 class Secrets(RecipientsCase):
     def test_identity_is_no_input_and_no_output(self):
-        self.path("t").mkdir()
         identity = self.read("me.txt")
         self.write("t/me.paes", identity, 0o600)
         self.write("t/f.paes", self.seal(b"data"))
@@ -239,10 +234,9 @@ class Secrets(RecipientsCase):
         self.assertIn(b"warning: the mode 0644 of the file of --identity", done.stderr)
 
     def test_rm_keeps_identities(self):
-        self.path("t").mkdir()
-        self.new_ssh_key("t/ssh")
         self.write("t/me.txt", self.read("me.txt"))
         self.write("t/f", b"data")
+        self.new_ssh_key("t/ssh")
         done = self.exits(3, "encrypt", "-r", "--rm", "--recipient", self.me, "t")
         for name in ("me.txt", "ssh"):
             self.assertIn(f"t/{name}: not removed: it holds an identity", done.stderr.decode())

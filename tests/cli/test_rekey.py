@@ -56,19 +56,15 @@ class RekeyCase(RecipientsCase):
 
     def rekey(self, *flags, status=0, **kwargs):
         """Rekeys f.paes from me to you."""
-        done = self.exits(status, "rekey", *self.mine, *self.to_you, *flags, "f.paes", **kwargs)
-        return done
+        return self.exits(status, "rekey", *self.mine, *self.to_you, *flags, "f.paes", **kwargs)
 
     def refuses(self, status, says, *flags, **kwargs):
         """Expects that f.paes is not rekeyed from me to you, and that nothing is left over."""
         self.fails(status, "rekey", *self.mine, *self.to_you, *flags, "f.paes", says=says, **kwargs)
-        self.no_temporaries()
+        self.assertEqual(self.left_over(), [])
 
     def check_opens(self, name, data, flags):
         self.assertTrue(self.ok("decrypt", *flags, "-c", name) == data, name)
-
-    def no_temporaries(self):
-        self.assertEqual([name for name in self.names() if "tmp" in name], [])
 
 
 class Kinds(RekeyCase):
@@ -83,7 +79,7 @@ class Kinds(RekeyCase):
                     self.assertNotEqual(self.read("f.paes"), before)
                     if old != new:
                         self.assertIn(self.run_paraes("verify", *read, "f.paes").returncode, (2, 5))
-        self.no_temporaries()
+        self.assertEqual(self.left_over(), [])
 
     def test_passphrases_are_asked_for_on_the_terminal(self):
         self.make("f.paes", b"data", ["--passphrase-file", "pw", *CHEAP])
@@ -189,7 +185,7 @@ class Header(RekeyCase):
                       ["--to-key-file", "k"]):
             self.fails(4, "rekey", *self.mine, *flags, "f.paes", says="does not authenticate")
             self.assertEqual(self.read("f.paes"), damaged)
-            self.no_temporaries()
+            self.assertEqual(self.left_over(), [])
         self.rekey("-q")
         self.fails(4, "verify", *self.yours, "f.paes", says="does not authenticate")
 
@@ -212,13 +208,13 @@ class Header(RekeyCase):
                 after = self.path("f.paes").stat()
                 self.assertEqual((before.st_ino, before.st_mtime_ns),
                                  (after.st_ino, after.st_mtime_ns))
-                self.no_temporaries()
+                self.assertEqual(self.left_over(), [])
 
     def test_wrong_identity_or_bad_new_recipient_leaves_the_file(self):
         for status, reader, to in ((5, self.yours, self.you), (2, self.mine, "age1x")):
             self.fails(status, "rekey", *reader, "--to-recipient", to, "f.paes", says="age refuses")
             self.assertEqual(self.read("f.paes"), self.old)
-            self.no_temporaries()
+            self.assertEqual(self.left_over(), [])
 
     def test_new_recipient_of_one_file_opens_no_other_of_the_run(self):
         for name in ("a", "b"):
@@ -282,7 +278,7 @@ class Files(RekeyCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn(b"f.paes: cannot keep its owner and group", done.stderr)
         self.assertEqual(self.read("f.paes"), old)
-        self.no_temporaries()
+        self.assertEqual(self.left_over(), [])
 
     def test_folder(self):
         os.makedirs(self.path("t/sub"))
@@ -480,7 +476,7 @@ class Usage(RekeyCase):
         process.terminate()
         self.assertEqual(process.wait(DEADLINE), 143)
         self.assertTrue(self.read("f.paes") == old)
-        self.no_temporaries()
+        self.assertEqual(self.left_over(), [])
 
     def test_secrets_of_the_command_line_are_overwritten(self):
         self.make("f.paes", b"data", ["-k", "k"])

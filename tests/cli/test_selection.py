@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 
-from support import BIN, KEYS, environment
+from support import KEYS
 from test_many import FolderCase
 
 KEY = ("--key-file", "../k")
@@ -19,9 +18,7 @@ class SelectionCase(FolderCase):
 
     def piped(self, text, *args, status=0):
         """Runs paraes with `text` as standard input, and returns its standard error."""
-        done = self.run_paraes(*args, stdin=text)
-        self.assertEqual(done.returncode, status, done.stderr.decode())
-        return done.stderr.decode()
+        return self.summary(*args, status=status, stdin=text)
 
 
 class FilesFrom(SelectionCase):
@@ -85,9 +82,8 @@ class FilesFrom(SelectionCase):
         self.dir.chmod(0o777)
         for flags in ([], ["--xattrs"]):
             top = "out" + "".join(flags)
-            done = self.run_paraes("encrypt", "-q", "-k", "key", "--files-from", "-", *flags, "-o", top,
-                                   stdin=b"t/a\nt/b\nt/sub/a\n", **nobody)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.ok("encrypt", "-q", "-k", "key", "--files-from", "-", *flags, "-o", top,
+                    stdin=b"t/a\nt/b\nt/sub/a\n", **nobody)
             self.assertEqual(sorted(self.tree(top)), ["t/a.paes", "t/b.paes", "t/sub/a.paes"])
 
     def test_the_list_is_protected(self):
@@ -128,9 +124,7 @@ class FilesFrom(SelectionCase):
         self.assertTrue(self.path("t/a.paes").exists())
 
     def test_a_list_may_come_through_a_descriptor(self):
-        done = subprocess.run(["bash", "-c", '"$@" --files-from <(echo t/a)', "bash", BIN, "encrypt", *KEY],
-                              cwd=self.dir, capture_output=True, env=environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.shell('"$@" --files-from <(echo t/a)', "encrypt", *KEY)
         self.assertTrue(self.path("t/a.paes").exists())
 
 
@@ -149,15 +143,17 @@ class ExcludeFrom(SelectionCase):
 
 
 class DryRun(SelectionCase):
+    def states(self):
+        """What would tell a change of a file or folder. Without the time of the last access."""
+        found = {path: os.stat(path) for path in self.dir.rglob("*")}
+        return {path: (s.st_ino, s.st_mode, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+                for path, s in found.items()}
+
     def foreseen(self, *args, status=0):
         """The lines that a dry run prints. It must leave everything as it is."""
-        before = {path: os.stat(path) for path in sorted(self.dir.rglob("*"))}
-        done = self.run_paraes(*args, "--dry-run")
-        self.assertEqual(done.returncode, status, done.stderr.decode())
-        after = {path: os.stat(path) for path in sorted(self.dir.rglob("*"))}
-        untimed = [{p: (s.st_ino, s.st_mode, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
-                    for p, s in seen.items()} for seen in (before, after)]
-        self.assertEqual(*untimed)
+        before = self.states()
+        done = self.exits(status, *args, "--dry-run")
+        self.assertEqual(self.states(), before)
         return done.stdout.decode().splitlines()
 
     def test_each_verb_says_what_it_would_do_and_does_it(self):

@@ -2,11 +2,9 @@
 
 import os
 import re
-import shutil
-import subprocess
 import unittest
 
-from support import BIN, KEYS, POSIX_ONLY, Case, environment, sanitized
+from support import BIN, KEYS, POSIX_ONLY, Case, sanitized
 
 # Calls that start threads and processes.
 STARTS = ("clone(", "clone3(", "fork(", "vfork(", "execve(")
@@ -26,23 +24,16 @@ class Start(Case):
 
     def traced(self, *args):
         """Runs paraes and returns its calls that open files or start threads, a line each."""
-        if shutil.which("strace") is None:
-            self.skipTest("strace is not installed")
-        done = subprocess.run(["strace", "-f", "-o", "log", "-s", "300", "-e",
-                               "trace=%file,%process", BIN, *map(str, args)],
-                              cwd=self.dir, env=environment(ASAN_OPTIONS="detect_leaks=0"),
-                              capture_output=True)
+        done = self.strace("-s", "300", "-e", "trace=%file,%process", BIN, *args, log="log")
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.path("log").read_text().splitlines()
-
-    def paths(self, lines):
-        return {match for line in lines for match in re.findall(r'"([^"]*)"', line)}
 
     def check(self, *args):
         lines = self.traced(*args)
         started = [line for line in lines if any(name in line for name in STARTS)]
         self.assertEqual(len(started), 1, started)  # the execve of paraes itself
-        paths = self.paths(line for line in lines if line not in started)
+        paths = {path for line in lines if line not in started
+                 for path in re.findall(r'"([^"]*)"', line)}
         # That the log has the files of the run.
         self.assertIn("f", {os.path.basename(path).removesuffix(".paes") for path in paths})
         paths.discard("/proc/sys/crypto/fips_enabled")  # Ubuntu's libcrypto

@@ -11,11 +11,8 @@ KEY = ["-k", "k"]
 
 
 class NoFile(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.write("p", b"a passphrase", 0o600)
-        self.data = b"some data" * 5000
+    GIVEN = {"k": KEYS[256], "p": b"a passphrase"}
+    data = b"some data" * 5000
 
     def refused(self, *args, says, **kwargs):
         before = self.names()
@@ -73,8 +70,7 @@ class NoFile(Case):
 
     def test_terminals_are_not_read(self):
         for args in (["encrypt", *KEY], ["decrypt", *KEY], ["verify", *KEY], ["info"]):
-            terminal = Terminal(self, *args)
-            shown = terminal.ends(2)
+            shown = Terminal(self, *args).ends(2)
             self.assertIn(b"needs an input FILE, or - for standard input", shown)
 
     def test_standard_input_that_cannot_be_read_is_an_error(self):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
@@ -111,38 +112,52 @@ class FaultCase(Case):
         self.addCleanup(process.stderr.close)
         return process
 
-    def left_over(self):
-        return [name for name in self.names() if name.endswith(".paraes-tmp")]
-
     def shell(self, script, *args, timeout=300):
         """Runs a bash script; its $1 is the path of paraes, and `args` follow."""
         return subprocess.run(["bash", "-c", script, "bash", BIN, *map(str, args)], cwd=self.dir,
                               env=environment(**self.env), capture_output=True, timeout=timeout,
                               preexec_fn=restore_signals)
 
-    def pause(self, call, number, interfere, *args, inject=()):
-        """Runs paraes with a pause at its `number`-th `call`, and calls interfere() meanwhile."""
+    def pause(self, call, number, interfere, *args, status, says=(), inject=(), may_end=False):
+        """Runs paraes with a pause at its `number`-th `call`, and calls interfere() meanwhile. Expects
+        exit `status`, unless that is None, and all of `says` on standard error, which it returns.
+        `may_end`: the run may end before that call."""
         if strace_reason():
             self.skipTest(strace_reason())
         log = self.path("strace.log")
-        failures = []
+        failures, over = [], threading.Event()
+
+        def calls():
+            try:
+                return log.read_bytes().count(call.encode() + b"(")
+            except FileNotFoundError:  # before the run or after it
+                return 0
 
         def when_it_pauses():
             try:
-                self.wait_for(lambda: log.exists() and
-                              log.read_bytes().count(call.encode() + b"(") >= number, call)
-                interfere()
+                while not over.is_set():
+                    if calls() >= number:
+                        return interfere()
+                    time.sleep(0.005)
+                self.assertTrue(may_end, f"it ended before call {number} of {call}")
             except Exception as error:  # would end with its thread
                 failures.append(error)
 
         thread = threading.Thread(target=when_it_pauses)
         thread.start()
-        run = Strace(self, *args, env=self.env,
-                     inject=[f"{call}:delay_enter=500000:when={number}", *inject])
-        thread.join()
+        try:
+            run = Strace(self, *args, env=self.env,
+                         inject=[f"{call}:delay_enter=500000:when={number}", *inject])
+        finally:
+            over.set()
+            thread.join()
         if failures:
             raise failures[0]
-        return run
+        if status is not None:
+            self.assertEqual(run.done.returncode, status, run.done.stderr)
+        for word in says:
+            self.assertIn(word, run.done.stderr)
+        return run.done.stderr
 
     def peak(self, script, *args):
         """The peak memory, in MiB, of the runs of P in a bash script, whose $@ are `args`."""
@@ -169,12 +184,12 @@ class NoTmpfile:
 
 class Strace:
     """One complete run under strace, with the faults in `inject`. Without `children`, only the first
-    thread of paraes is traced."""
+    thread of paraes is traced. `status`: that the run must have, if it is known."""
 
     LINE = re.compile(r"(?:(\d+) +)?(\w+)\(")
 
     def __init__(self, case, *args, inject=(), env=None, stdin=b"", program=BIN, folder=None,
-                 children=True):
+                 children=True, status=None):
         folder = folder or case.dir
         self.log = folder.with_suffix(".strace") if folder != case.dir else case.path("strace.log")
         flags = [flag for fault in inject for flag in ("-e", f"inject={fault}")]
@@ -192,6 +207,8 @@ class Strace:
         self.injected = text.count("(INJECTED)")
         self.text = text
         self.killed = self.done.returncode in (-9, 137)
+        if status is not None:
+            case.assertEqual(self.done.returncode, status, self.done.stderr)
 
     def calls_from(self, marker):
         """Every call from the first one whose line contains `marker`: its name, and its number

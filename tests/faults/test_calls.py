@@ -41,9 +41,7 @@ class Recipients(RecipientsCase, InjectCase):
     open, unlike those of Linux, and age would wait for the end of a pipe: these are left out."""
 
     def setUp(self):
-        InjectCase.setUp(self)
-        self.me = self.new_identity("me.txt")
-        self.you = self.new_identity("you.txt")
+        super().setUp()
         self.secrets |= {name: self.read(name) for name in ("me.txt", "you.txt")}
 
     def test_every_verb(self):

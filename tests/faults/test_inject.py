@@ -1,7 +1,6 @@
 """Failing system calls of encrypt and decrypt: a run reports the error and leaves no output, or goes on
 where that is correct. `tests/run long` fails every call."""
 
-import os
 import shutil
 import unittest
 
@@ -189,9 +188,7 @@ class PartsOfOneFile(FaultCase):
     """Processes that each write a part of one output, as those of a cluster do."""
 
     def seal(self, *inject):
-        tool = os.environ.get("PARAES_SEAL_PARTS")
-        if not tool:
-            self.skipTest("PARAES_SEAL_PARTS names no program")
+        tool = self.named_by("PARAES_SEAL_PARTS")
         # The second of two parts: one whole window of 4 MiB, and parts of its neighbours.
         return Strace(self, "k", 18 * MIB, "out", 2, 1, program=tool, inject=inject)
 
@@ -217,23 +214,19 @@ class Programs(FaultCase):
 
     def setUp(self):
         super().setUp()
-        library = os.environ.get("PARAES_FAKE_NVRTC")
-        if not library:
-            self.skipTest("PARAES_FAKE_NVRTC names no library")
-        shutil.copy(library, self.path("libnvrtc.so"))
+        shutil.copy(self.named_by("PARAES_FAKE_NVRTC"), self.path("libnvrtc.so"))
         self.write("libnvrtc.so.says", b"version 1 2\ntargets 90\n")
         self.nvrtc = {"PARAES_NVRTC": str(self.path("libnvrtc.so"))}
 
-    def compile(self, inject=(), env=None):
+    def compile(self, *inject, status, env=None):
         return Strace(self, "devices", "--compile", "--arch", "sm_90", "--kernel", "bitslice",
-                      "-o", "p", inject=inject, env={**self.nvrtc, **(env or {})})
+                      "-o", "p", inject=inject, env={**self.nvrtc, **(env or {})}, status=status)
 
     def files(self):
         return [file.name for file in self.path("p").iterdir()]
 
     def test_programs_and_their_folders_are_synced(self):
-        run = self.compile()
-        self.assertEqual(run.done.returncode, 0, run.done.stderr)
+        run = self.compile(status=0)
         self.assertEqual(len(self.files()), 1)
         # The folder that was made, the file, and its folder.
         self.assertEqual(run.text.count("fsync("), 3)
@@ -241,17 +234,15 @@ class Programs(FaultCase):
     def test_failures_leave_no_file(self):
         self.path("p").mkdir()
         for fault in ("fsync:error=EIO:when=1", "pwrite64:error=ENOSPC", "linkat:error=EIO"):
-            run = self.compile([fault])
+            run = self.compile(fault, status=1)
             self.assertGreater(run.injected, 0, fault)
-            self.assertEqual(run.done.returncode, 1, run.done.stderr)
             self.assertEqual(self.files(), [], fault)
 
     def test_signal_leaves_no_temporary_file(self):
         self.path("p").mkdir()
-        run = self.compile(["fsync:signal=TERM:when=1"], preloaded("PARAES_NO_TMPFILE"))
+        run = self.compile("fsync:signal=TERM:when=1", env=preloaded("PARAES_NO_TMPFILE"), status=143)
         self.assertIn(".paraes-tmp", run.text)
         self.assertIn("SIGTERM", run.text)
-        self.assertEqual(run.done.returncode, 143, run.done.stderr)
         self.assertEqual(self.files(), [])
 
 
@@ -286,7 +277,6 @@ class ShortCalls(FaultCase):
         if strace_reason():
             self.skipTest(strace_reason())
         self.write("f", SMALL)
-        run = Strace(self, "encrypt", *KEY, "-T", "1", "f", env=short)
-        self.assertEqual(run.done.returncode, 0, run.done.stderr)
+        run = Strace(self, "encrypt", *KEY, "-T", "1", "f", env=short, status=0)
         self.assertGreater(run.text.count("pwrite64("), len(SMALL) // 200)
         self.assertGreater(run.text.count("pread64("), len(SMALL) // 200)

@@ -12,6 +12,7 @@ import unittest
 
 from faults import KEY, SMALL, environment, preloaded, sanitized
 from recipients import AGE, RecipientsCase
+from test_protected import KEYSET
 from trees import CHEAP, LIMIT, PASSPHRASE, RAW, Job, TreeCase, read_tree, sample
 
 SAMPLES = 12  # of the faults of each run
@@ -21,12 +22,6 @@ ALL = 1 << 40
 # that fails by its number gets there.
 STARTING = 4 if ssl.OPENSSL_VERSION_INFO >= (3, 5) else 0
 STARTING_LIMIT = 20
-KEYSET = (
-    b'{"primaryKeyId":1,"key":[{"keyData":{"typeUrl":'
-    b'"type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey","value":'
-    b'"GhAAAAAAAAAAAAAAAAAAAAAAEggYAxAQCICABA==","keyMaterialType":"SYMMETRIC"},'
-    b'"status":"ENABLED","keyId":1,"outputPrefixType":"RAW"}]}'
-)
 # scrypt says how much memory it needs, and PBKDF2 only that it failed.
 SAYS = (
     r"\Aparaes: [^\n]*((out of|Cannot allocate|MiB of) memory|PKCS5_PBKDF2_HMAC failed)[^\n]*\n\Z"
@@ -183,8 +178,7 @@ class Recipients(RecipientsCase, MemoryCase):
     """age itself gets all the memory that it asks for."""
 
     def setUp(self):
-        MemoryCase.setUp(self)
-        self.me = self.new_identity("me.txt")
+        super().setUp()
         self.secrets |= {"me.txt": self.read("me.txt")}
 
     def test_recipients(self):

@@ -52,9 +52,7 @@ class Recipients(RecipientsCase, FaultCase):
     """The data is copied behind a new header."""
 
     def setUp(self):
-        FaultCase.setUp(self)
-        self.me = self.new_identity("me.txt")
-        self.you = self.new_identity("you.txt")
+        super().setUp()
         self.plain = pattern(20 * MIB + 77)
         self.write("f", self.plain)
         self.ok("encrypt", "--recipient", self.me, "f")
@@ -66,40 +64,34 @@ class Recipients(RecipientsCase, FaultCase):
         opened = self.ok("decrypt", "-i", "you.txt", "-c", "f.paes")
         self.assertTrue(opened == self.plain)
 
-    def test_file_systems_that_cannot_copy(self):
+    def copy_with(self, fault, status):
         if strace_reason():
             self.skipTest(strace_reason())
+        run = Strace(self, *self.args, inject=[f"copy_file_range:{fault}"], status=status)
+        self.assertGreater(run.injected, 0)
+        return run
+
+    def test_file_systems_that_cannot_copy(self):
         for error in ("ENOSYS", "EXDEV", "EINVAL", "EOPNOTSUPP", "EPERM", "EINTR"):
             # Each call fails, or all but the first two; after an interruption it is repeated.
             for when in ("1", "2") if error == "EINTR" else ("1+", "3+"):
                 with self.subTest(error=error, when=when):
                     self.write("f.paes", self.sealed)
-                    run = Strace(self, *self.args,
-                                 inject=[f"copy_file_range:error={error}:when={when}"])
-                    self.assertEqual(run.done.returncode, 0, run.done.stderr)
-                    self.assertGreater(run.injected, 0)
+                    self.copy_with(f"error={error}:when={when}", 0)
                     self.check_new()
 
     def test_copy_that_fails(self):
-        if strace_reason():
-            self.skipTest(strace_reason())
         for error in ("EIO", "ENOSPC", "EDQUOT", "EFBIG"):
             for when in (1, 2):
                 with self.subTest(error=error, when=when):
                     self.write("f.paes", self.sealed)
-                    run = Strace(self, *self.args,
-                                 inject=[f"copy_file_range:error={error}:when={when}"])
-                    self.assertEqual(run.done.returncode, 1, run.done.stderr)
+                    run = self.copy_with(f"error={error}:when={when}", 1)
                     self.assertIn(b"f.paes: cannot write it", run.done.stderr)
                     self.assertTrue(self.read("f.paes") == self.sealed)
                     self.assertEqual(self.left_over(), [])
 
     def test_copy_that_copies_nothing(self):
-        if strace_reason():
-            self.skipTest(strace_reason())
-        run = Strace(self, *self.args, inject=["copy_file_range:retval=0:when=1+"])
-        self.assertEqual(run.done.returncode, 0, run.done.stderr)
-        self.assertGreater(run.injected, 0)
+        self.copy_with("retval=0:when=1+", 0)
         self.check_new()
 
     def test_full_disk(self):
@@ -124,9 +116,8 @@ class Recipients(RecipientsCase, FaultCase):
             with self.subTest(change=change):
                 self.write("f.paes", self.sealed)
                 self.path("f.paes").chmod(0o644)
-                run = self.pause("fsync", 1, lambda: self.shell(change), *self.args)
-                self.assertEqual(run.done.returncode, 1, run.done.stderr)
-                self.assertRegex(run.done.stderr.decode(), "it was (written to|changed) while")
+                text = self.pause("fsync", 1, lambda: self.shell(change), *self.args, status=1)
+                self.assertRegex(text, b"it was (written to|changed) while")
                 self.assertEqual(self.left_over(), [])
                 self.assertGreaterEqual(len(self.read("f.paes")), len(self.sealed))
 

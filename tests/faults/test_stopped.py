@@ -121,7 +121,6 @@ class StoppedReader(StoppedCase):
 
     def test_report_waits_for_a_stopped_reader(self):
         # Reports are larger than what a pipe holds.
-        self.path("t").mkdir()
         for i in range(400):
             self.write(f"t/{i:0200}", b"")
         self.ok("encrypt", "-q", "-r", *KEY, "--rm", "t")

@@ -109,7 +109,6 @@ class Together(FaultCase):
         for flags in (["-f"], [], ["--rm"], ["-f", "--rm"]):
             with self.subTest(flags=flags):
                 for name, data in files.items():
-                    self.path(name).parent.mkdir(parents=True, exist_ok=True)
                     self.write(name, data)
                 ends = self.at_once(*([["encrypt", "-q", "-r", *flags, *KEY, "t"]] * IN_TREE))
                 for name, data in files.items():
