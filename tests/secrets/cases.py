@@ -14,7 +14,7 @@ import allowed
 import needles
 import processes
 from processes import Watched
-from recipients import AGE, split
+from recipients import AGE, new_identity, split
 from support import BIN, DEADLINE, environment
 
 PLAIN_BYTES = (1 << 20) + 12_345  # more than a pipe holds
@@ -26,8 +26,28 @@ def setUpModule():
     processes.require_tracing()
 
 
-class SecretsCase(unittest.TestCase):
-    """`check` fails if a secret is where it should not be."""
+class SearchedMemory:
+    """Of test cases: check_looks() fails if a secret is where it should not be."""
+
+    def tearDown(self):
+        self.assertEqual(allowed.stale(self.id()), [], "entries of allowed.py that nothing hits")
+
+    def check_looks(self, looks, secrets):
+        """At work, secrets are in locked memory alone; later there are none in any memory. `looks`:
+        whose memory, when, and a snapshot of it."""
+        wrong = []
+        for whose, time, memory in looks:
+            hits = memory.hits(secrets)
+            if time == "at work":
+                self.assertIn("locked", {hit.place for hit in hits}, f"{whose}: the search found "
+                              "no secret in locked memory: does it look for the right ones?")
+            wrong += [f"{whose}, {time}: {hit}"
+                      for hit in allowed.wrong_places(self.id(), time, hits)]
+        if wrong:
+            self.fail(f"{len(wrong)} places:\n" + "\n".join(wrong[:40]))
+
+
+class SecretsCase(SearchedMemory, unittest.TestCase):
 
     program = (BIN,)
 
@@ -40,9 +60,6 @@ class SecretsCase(unittest.TestCase):
         self.write("k", self.key)
         self.write("pass", self.passphrase + b"\n")
         self.write("plain", self.plain)
-
-    def tearDown(self):
-        self.assertEqual(allowed.stale(self.id()), [], "entries of allowed.py that nothing hits")
 
     def write(self, name, data):
         path = self.dir / name
@@ -113,14 +130,9 @@ class SecretsCase(unittest.TestCase):
     def new_identity(self, name):
         """Makes an identity file of age. Returns its recipient, and the private key without the
         words with which all begin."""
-        path = self.dir / name
-        subprocess.run(["age-keygen", "-o", path], check=True, capture_output=True,
-                       timeout=DEADLINE)
-        path.chmod(0o600)
-        lines = path.read_text().split()
-        private = next(line for line in lines if line.startswith("AGE-SECRET-KEY-1"))
-        public = next(line for line in lines if line.startswith("age1"))
-        return public, private.removeprefix("AGE-SECRET-KEY-1").encode()
+        public = new_identity(self.dir / name)
+        private = self.read(name).split()[-1]
+        return public, private.removeprefix(b"AGE-SECRET-KEY-1")
 
     def run_key(self, sealed, identity):
         """The run key of a file for recipients, as age opens it."""
@@ -129,13 +141,4 @@ class SecretsCase(unittest.TestCase):
                               capture_output=True, timeout=DEADLINE).stdout
 
     def check(self, watched, secrets):
-        """At work, secrets are in locked memory alone; later there are none in any memory."""
-        wrong = []
-        for time, memory in watched.looks.items():
-            hits = memory.hits(secrets)
-            if time == "at work":
-                self.assertIn("locked", {hit.place for hit in hits}, "the search found no secret "
-                              "in locked memory: does it look for the right ones?")
-            wrong += [f"{time}: {hit}" for hit in allowed.wrong_places(self.id(), time, hits)]
-        if wrong:
-            self.fail(f"{len(wrong)} places:\n" + "\n".join(wrong[:40]))
+        self.check_looks([("the run", *look) for look in watched.looks.items()], secrets)

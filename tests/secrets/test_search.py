@@ -86,7 +86,7 @@ class Needles(unittest.TestCase):
         keys = aes.round_keys(key)
         self.assertEqual(keys[10].hex(), "d014f9a8c9ee2589e13f0cc8b6630ca6")  # FIPS 197 appendix A
         block = bytes.fromhex("3243f6a8885a308d313198a2e0370734")
-        self.assertEqual(aes.encrypt_block(keys, block).hex(), "3925841d02dc09fbdc118597196a0b32")
+        self.assertEqual(aes.encrypt_block(key, block).hex(), "3925841d02dc09fbdc118597196a0b32")
 
     def test_powers_of_the_hash_key(self):
         forms = aes.hash_keys(bytes(16), 2)
@@ -107,7 +107,7 @@ class Needles(unittest.TestCase):
 
     def test_xts_tweaks(self):
         # IEEE 1619 annex B, vector 1: all keys and the plaintext are zero.
-        keys = aes.round_keys(bytes(16))
         tweak = aes.xts_tweaks(bytes(16), 0, 2)[1]
-        block = bytes(a ^ b for a, b in zip(aes.encrypt_block(keys, tweak), tweak, strict=True))
+        sealed = aes.encrypt_block(bytes(16), tweak)
+        block = bytes(a ^ b for a, b in zip(sealed, tweak, strict=True))
         self.assertEqual(block.hex(), "cd43d2f59598ed858c02c2652fbf922e")
