@@ -3,8 +3,13 @@ folder tell `uninstall` what the user has installed."""
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
+
+NEEDED = (
+    r"libcrypto\.so\.\d+|libstdc\+\+\.so\.6|libgcc_s\.so\.1|lib(c|m|dl|pthread)\.so\.\d|ld-linux.*"
+)
 
 
 def run(*command, environment=None, status=0, folder=None):
@@ -55,3 +60,22 @@ def files_below(folder):
         links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
         found |= {os.path.relpath(os.path.join(parent, name), folder) for name in names + links}
     return found
+
+
+def exported(library, *options):
+    """The symbols of a shared library and their versions."""
+    nm = [os.environ.get("PARAES_NM", "nm"), "--dynamic", "--defined-only", *options]
+    found = {}
+    for line in run(*nm, library, environment={"LC_ALL": "C"}).splitlines():
+        _, kind, symbol = line.split(" ", 2)
+        if kind != "A":  # the name of the version itself
+            name, _, version = symbol.partition("@@")
+            found[name] = version
+    return found
+
+
+def check_needed(case, dynamic):
+    """Checks in the dynamic section of a library that it needs libcrypto and what systems have."""
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
+    case.assertEqual([name for name in needed if not re.fullmatch(NEEDED, name)], [])
+    case.assertTrue(any(name.startswith("libcrypto") for name in needed))
