@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from support import DEADLINE, IV, KEYS, Case, Terminal, pattern
+from support import DEADLINE, IV, KEYS, Case, pattern
 
 CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "--key-file", "k"]
 
@@ -54,11 +54,6 @@ class Signals(Case):
             self.assertEqual(process.stderr.read(), b"")
             self.assertEqual(self.path("g").stat().st_size, len(data))
 
-    def test_sigusr1_says_when_there_is_no_data_yet(self):
-        process = self.started("-o", "g", data=b"")
-        process.send_signal(signal.SIGUSR1)
-        self.assertEqual(process.stderr.readline(), b"paraes: nothing processed yet\n")
-
     def test_sigusr1_does_not_end_a_run_without_a_reader_of_standard_error(self):
         process = self.started("-o", "g")
         process.stderr.close()
@@ -82,14 +77,3 @@ class Signals(Case):
         process.stdin.write(b"text")
         process.stdin.close()
         self.assertEqual(process.wait(DEADLINE), 0)
-
-    def test_signal_at_a_prompt_restores_the_echo(self):
-        self.write("f", b"x")
-        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            terminal = Terminal(self, "encrypt", "--format", "openssl", "f")
-            terminal.expect(b"Passphrase: ")
-            self.assertFalse(terminal.echoes())
-            terminal.process.send_signal(number)
-            terminal.ends(status)
-            self.assertTrue(terminal.echoes())
-        self.assertEqual(self.names(), ["f", "k"])

@@ -229,6 +229,8 @@ class PromptsAndTheBar(Case):
             rows = Screen(shown + rest, 200).rows
             with self.subTest(what=what):
                 self.assertEqual(ended, status)
+                self.assertTrue(terminal.echoes())
+                self.assertEqual(self.names(), ["f", "g"])
                 self.assertRegex(rows.pop(0), "^paraes: nothing processed yet")
                 self.assertEqual(rows.pop(0), prompt.decode())
                 self.assertEqual(rows.pop(), "")

@@ -165,12 +165,6 @@ class Formats(MpiCase):
         self.mpi_fails(5, 3, "decrypt", "-f", "--passphrase-file", "wrong", "-o", "g", "f.paes",
                        says="f.paes: wrong passphrase or context")
 
-    def test_openssl_decrypts_the_openssl_format(self):
-        self.write("f", pattern(LARGE))
-        self.mpi(3, "encrypt", "--format", "openssl", *WORD, "-o", "g", "f")
-        self.same(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass", "file:pw", "-in", "g"),
-                  pattern(LARGE), "openssl")
-
     def test_output_is_valid_for_all_kernels_and_thread_counts(self):
         self.write("f", pattern(LARGE))
         for flags in (["-T", "1"], ["-T", "3", "--no-overlap"], ["--kernel", "bitslice"]):
