@@ -10,6 +10,7 @@ The folder beneath a mount shows what is stored, whatever the mount says."""
 import contextlib
 import ctypes
 import errno
+import functools
 import json
 import os
 import pathlib
@@ -28,7 +29,7 @@ from support import BIN, LONG
 from trees import FOLDER, OLD, TIME, Job, TreeCase, is_bytes, read_tree, sample
 
 __all__ = ["KEY", "LONG", "OLD", "SMALL", "BenchCase", "Job", "detach", "in_own_namespace",
-           "is_bytes", "preloaded_calls", "require_fuse", "sample"]
+           "is_bytes", "preloaded_calls", "sample", "setUpModule"]
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server",
                 "/usr/libexec/sftp-server")
 HIDDEN = ".fuse_hidden"  # how libfuse calls a removed file until its last descriptor is closed
@@ -71,6 +72,7 @@ class Mount:
     def __init__(self, top, server=None, **switches):
         self.place, self.back = top / "m", pathlib.Path(f"{top}.back")
         self.top = top
+        self.kind = switches or "a server"
         for folder in (self.place, self.back):
             folder.mkdir(parents=True, exist_ok=True)
         self.reason = None
@@ -131,8 +133,8 @@ def sftp_server():
     return found[0]
 
 
-def require_fuse():
-    """Skips the tests of a file where FUSE cannot mount."""
+def setUpModule():
+    """For the tests of a file: skips them where FUSE cannot mount."""
     if not os.path.exists("/dev/fuse"):
         raise unittest.SkipTest("there is no /dev/fuse")
     top = pathlib.Path(f"/tmp/paraes-probe-{os.getpid()}")
@@ -214,9 +216,16 @@ class BenchCase(TreeCase):
             raise AssertionError(f"it hangs: {args}") from None
         return subprocess.CompletedProcess(args, process.returncode, out, err)
 
+    def outcome(self, *args, folder=None, **kwargs):
+        """Runs paraes, expects success and returns its standard output."""
+        done = self.run_in(folder or self.dir, *args, **kwargs)
+        self.assertEqual(done.returncode, 0, done)
+        return done.stdout
+
     # ---- Jobs: in a mount (its folder is the working folder), and onto one (the mount is m)
 
-    def all_jobs(self):
+    @functools.cached_property
+    def jobs(self):
         """Jobs of every verb by name, and whether they are onto a mount."""
         inside = {**self.file_jobs(*KEY), **self.rekey_jobs(), "keygen": self.keygen_job(),
                   **self.folder_jobs(threads=2)}
@@ -252,10 +261,9 @@ class BenchCase(TreeCase):
                                    {"m/f": is_bytes(SMALL)}),
             "decrypt from it": Job({"m/f.paes": message}, ["decrypt", *KEY, "-o", "f", "m/f.paes"],
                                    {"f": is_bytes(SMALL)}),
-            "keygen onto it": Job({}, ["keygen", "-o", "m/new"], self.keygen_job().wanted | {}),
+            "keygen onto it": Job({}, ["keygen", "-o", "m/new"],
+                                  {"m/new": lambda data: len(data) == 32}),
         }
-        onto["keygen onto it"] = Job({}, ["keygen", "-o", "m/new"],
-                                     {"m/new": lambda data: len(data) == 32})
         return {**{name: (job, False) for name, job in inside.items()},
                 **{name: (job, True) for name, job in onto.items()}}
 
@@ -275,34 +283,42 @@ class BenchCase(TreeCase):
         with self.lock:
             self.number += 1
             name = f"j{self.number}"
+        back, folder = mount.back / name, mount.place / name
+        back.mkdir()
+        local = back  # where the files are that are not below m
         if onto:
-            local, back = mount.top / name, mount.back / name
-            (back).mkdir()
+            local = folder = mount.top / name
             local.mkdir()
             (local / "m").symlink_to(mount.place / name)
-            folder = local
-        else:
-            local, back, folder = None, mount.back / name, mount.place / name
-            back.mkdir()
+
+        def stored(path):
+            return back / path[2:] if path.startswith("m/") else local / path
+
         begin = {**self.secrets, **job.begin}
         for path, data in begin.items():
-            at = back / path[2:] if path.startswith("m/") else (local or back) / path
-            lay(at, data, 0o600 if path in self.secrets else 0o640)
+            lay(stored(path), data, 0o600 if path in self.secrets else 0o640)
         done = self.run_in(folder, *job.args, env=env)
         if not without_unlink:
             self.await_releases(back)
-        left = read_tree(local) if onto else read_tree(back)
+        left = read_tree(local)
         if onto:
             left = {path: data for path, data in left.items() if not path.startswith("m/")}
             left |= {f"m/{path}": data for path, data in read_tree(back).items()}
         self.assertIn(done.returncode, statuses, done)
         self.check_rule(job, begin, left, done, code, works, without_unlink)
-        if times and done.returncode == 0:
+        if times and done.returncode == 0 and job.args[0] != "keygen":
             for path in job.wanted:
-                at = back / path[2:] if path.startswith("m/") else (local or back) / path
-                if job.args[0] != "keygen":
-                    self.assertEqual(at.stat().st_mtime_ns, TIME - TIME % times, f"time of {path}")
+                self.assertEqual(stored(path).stat().st_mtime_ns, TIME - TIME % times, f"time of {path}")
         return done
+
+    def check_jobs(self, mount, names, **how):
+        """Checks these jobs as check_job() does, and releases the mount; returns the runs by name."""
+        runs = {}
+        for name in names:
+            with self.subTest(name, on=mount.kind):
+                runs[name] = self.check_job(mount, *self.jobs[name], **how)
+        self.release(mount)
+        return runs
 
     def await_releases(self, back):
         """The servers of mounts hear late that a descriptor was closed."""

@@ -70,6 +70,10 @@ def proc(descriptor):
     return f"/proc/self/fd/{descriptor}"
 
 
+def identity(status):
+    return status.st_dev, status.st_ino
+
+
 class Failure(OSError):
     pass
 
@@ -156,23 +160,25 @@ class FileSystem:
     def look_up(self, parent, name, real):
         """The node of a name. `real`: its name in the folder beneath."""
         descriptor = os.open(real, os.O_PATH | os.O_NOFOLLOW, dir_fd=parent.descriptor)
-        status = os.fstat(descriptor)
         if self.inodes == "true":
-            key = (status.st_dev, status.st_ino)
+            key = identity(os.fstat(descriptor))
         elif self.inodes == "by_name":
             key = (parent.number, name)
         else:
             key = None
         node = self.by_key.get(key) if key else None
         if node is None:
-            self.last_node += 1
-            node = Node(self.last_node, descriptor, key)
-            self.nodes[node.number] = node
-            if key:
-                self.by_key[key] = node
-        else:
-            node.move_to(descriptor)
+            return self.new_node(descriptor, key)
+        node.move_to(descriptor)
         node.lookups += 1
+        return node
+
+    def new_node(self, descriptor, key):
+        self.last_node += 1
+        node = self.nodes[self.last_node] = Node(self.last_node, descriptor, key)
+        if key:
+            self.by_key[key] = node
+        node.lookups = 1
         return node
 
     def forget_node(self, number, count):
@@ -229,14 +235,14 @@ class FileSystem:
         return self.implicit[node.number]
 
     def note_use(self, descriptor, change):
-        status = os.fstat(descriptor)
-        count, _ = self.in_use.get((status.st_dev, status.st_ino), (0, 0))
-        self.in_use[status.st_dev, status.st_ino] = (count + change, time.monotonic())
+        file = identity(os.fstat(descriptor))
+        count, _ = self.in_use.get(file, (0, 0))
+        self.in_use[file] = (count + change, time.monotonic())
 
     def check_use(self, folder, real):
         code, seconds = self.switches.get("in_use", (None, 0))
-        status = os.stat(real, dir_fd=folder.descriptor, follow_symlinks=False)
-        count, last = self.in_use.get((status.st_dev, status.st_ino), (0, 0))
+        file = identity(os.stat(real, dir_fd=folder.descriptor, follow_symlinks=False))
+        count, last = self.in_use.get(file, (0, 0))
         if code and (count or time.monotonic() - last < seconds):
             end = time.monotonic() + 20
             while "hold" in self.switches and time.monotonic() < end and not os.path.exists(self.switches["hold"]):
@@ -273,9 +279,6 @@ class FileSystem:
 
     def interrupt(self, node, body):
         pass  # no operation waits
-
-    def destroy(self, node, body):
-        return b""
 
     def getattr(self, node, body):
         return struct.pack("=Q2I", 0, 0, 0) + self.attributes(node)
@@ -403,14 +406,8 @@ class FileSystem:
     def tmpfile(self, node, body):
         flags, mode, _, _ = struct.unpack_from("=4I", body)
         descriptor = os.open(proc(node.descriptor), flags & os.O_ACCMODE | os.O_TMPFILE, mode)
-        self.last_node += 1
-        made = Node(self.last_node, os.open(proc(descriptor), os.O_PATH), None)
-        made.lookups = 1
-        self.nodes[made.number] = made
-        if self.inodes == "true":
-            status = os.fstat(descriptor)
-            made.key = (status.st_dev, status.st_ino)
-            self.by_key[made.key] = made
+        key = identity(os.fstat(descriptor)) if self.inodes == "true" else None
+        made = self.new_node(os.open(proc(descriptor), os.O_PATH), key)
         return self.entry(made) + self.new_handle(descriptor)
 
     def read(self, node, body):
@@ -459,9 +456,6 @@ class FileSystem:
         os.fsync(self.refuse_written("fsync", node, body).descriptor)
         return b""
 
-    def fsyncdir(self, node, body):
-        return b""
-
     def opendir(self, node, body):
         folder = os.open(proc(node.descriptor), os.O_RDONLY | os.O_DIRECTORY)
         return self.new_handle(folder, self.entries_of(folder))
@@ -482,6 +476,8 @@ class FileSystem:
 
     def access(self, node, body):
         return b""
+
+    destroy = fsyncdir = access
 
     # ---- Requests
 
@@ -521,13 +517,6 @@ class FileSystem:
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def mount_by_call(device, place):
-    mode = stat.S_IFMT(os.stat(place).st_mode)
-    options = f"fd={device},rootmode={mode:o},user_id={os.getuid()},group_id={os.getgid()},allow_other"
-    if libc.mount(b"foreign", os.fsencode(place), b"fuse.foreign", 6, options.encode()) != 0:
-        raise OSError(ctypes.get_errno(), f"mount: {os.strerror(ctypes.get_errno())}")
-
-
 def mount_by_helper(place):
     """Lets fusermount3, which may mount for every user, mount; returns the device."""
     import subprocess  # late, because most mounts need none and begin sooner
@@ -548,7 +537,10 @@ def mount(place):
     if os.geteuid() != 0:
         return mount_by_helper(place)
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
-    mount_by_call(device, place)
+    mode = stat.S_IFMT(os.stat(place).st_mode)
+    options = f"fd={device},rootmode={mode:o},user_id={os.getuid()},group_id={os.getgid()},allow_other"
+    if libc.mount(b"foreign", os.fsencode(place), b"fuse.foreign", 6, options.encode()) != 0:
+        raise OSError(ctypes.get_errno(), f"mount: {os.strerror(ctypes.get_errno())}")
     return device
 
 

@@ -5,7 +5,7 @@ The kernel hides some: without `flush`, `fsync` or `create` it says nothing, or 
 import subprocess
 import time
 
-from bench import KEY, LONG, SMALL, BenchCase, require_fuse, sample
+from bench import KEY, LONG, SMALL, BenchCase, sample, setUpModule  # noqa: F401
 from faults import environment
 from support import BIN
 
@@ -53,22 +53,14 @@ NO_RENAME = ("rename", "rename2", "link", "tmpfile")
 QUICK = ("encrypt --rm", "rekey to a key", "decrypt -r", "encrypt -o -f")
 
 
-def setUpModule():
-    require_fuse()
-
-
 class Missing(BenchCase):
     def check_each(self, table, works, fail):
-        jobs = self.all_jobs()
         for operation, errors in table.items():
             for error in errors if LONG else sample(errors, 1, operation):
-                mount = self.mount(fail={**fail, operation: error})
-                for name in jobs if LONG else sample(QUICK, 2, operation):
-                    with self.subTest(name, operation=operation, error=error):
-                        self.check_job(mount, *jobs[name], code=error, works=works,
-                                       without_unlink=operation == "unlink",
-                                       times=int(works and operation != "utimens"))
-                self.release(mount)
+                self.check_jobs(self.mount(fail={**fail, operation: error}),
+                                self.jobs if LONG else sample(QUICK, 2, operation),
+                                code=error, works=works, without_unlink=operation == "unlink",
+                                times=int(works and operation != "utimens"))
 
     def test_operations_that_a_run_does_without(self):
         self.check_each(WORKS, True, {})
@@ -85,27 +77,22 @@ class Missing(BenchCase):
 
     def test_links_and_renames_with_flags(self):
         """Both are missing: a rename that checks before is left."""
-        jobs = self.all_jobs()
         for error in ALL if LONG else ("ENOSYS", "EPERM"):
             mount = self.mount(fail={"link": error, "rename2": "ENOSYS", "tmpfile": "ENOSYS"})
-            for name in jobs if LONG else QUICK:
-                with self.subTest(name, error=error):
-                    self.check_job(mount, *jobs[name], works=True, times=1)
-            self.release(mount)
+            self.check_jobs(mount, self.jobs if LONG else QUICK, works=True, times=1)
 
 
 class WithoutRename(BenchCase):
     """Nothing gives a complete file its name: the error comes before the first byte."""
 
     def test_every_verb(self):
-        jobs = self.all_jobs()
         for error in ALL if LONG else ("ENOSYS", "EOPNOTSUPP"):
             log = self.path(f"log {error}")
             mount = self.mount(fail=dict.fromkeys(NO_RENAME, error), log=str(log))
             for name in ("encrypt", "encrypt -o -f", "encrypt -r -o --rm", "decrypt --rm", "rekey to a key"):
                 with self.subTest(name, error=error):
                     log.write_text("")
-                    done = self.check_job(mount, *jobs[name], code=error)
+                    done = self.check_job(mount, *self.jobs[name], code=error)
                     self.assertIn(done.returncode, (1, 3), done)
                     self.assertIn(b"cannot rename", done.stderr)
                     if not name.startswith("rekey"):
@@ -127,30 +114,20 @@ class InUse(BenchCase):
     """Files cannot be removed while they are open, nor for a moment after they were closed."""
 
     def test_a_temporary_is_removed(self):
-        jobs = self.all_jobs()
         for error in ("EACCES", "EBUSY"):
             mount = self.mount(fail=dict.fromkeys(NO_RENAME, "EACCES"), in_use=[error, 0.05])
-            for name in jobs if LONG else ("encrypt -f --rm", "encrypt -r -o --rm", "rekey to a key"):
-                with self.subTest(name, error=error):
-                    self.check_job(mount, *jobs[name])
-            self.release(mount)
+            self.check_jobs(mount, self.jobs if LONG else ("encrypt -f --rm", "encrypt -r -o --rm",
+                                                           "rekey to a key"))
 
     def test_sources_are_removed(self):
-        jobs = self.all_jobs()
-        names = [name for name in jobs if "--rm" in name]
+        names = [name for name in self.jobs if "--rm" in name]
         for inodes in ("true", "by_name"):
             mount = self.mount(inodes=inodes, in_use=["EBUSY", 0.05])
-            for name in names if LONG else sample(names, 4, inodes):
-                with self.subTest(name, inodes=inodes):
-                    self.check_job(mount, *jobs[name], works=True)
-            self.release(mount)
+            self.check_jobs(mount, names if LONG else sample(names, 4, inodes), works=True)
 
     def test_a_source_that_is_gone_though_the_answer_denies_it(self):
         mount = self.mount(after={"unlink": "EBUSY"}, in_use=["EBUSY", 0])
-        jobs = self.all_jobs()
-        for name in ("encrypt --rm", "decrypt two --rm"):
-            with self.subTest(name):
-                self.check_job(mount, *jobs[name], works=True)
+        self.check_jobs(mount, ("encrypt --rm", "decrypt two --rm"), works=True)
 
     def test_a_source_that_changes_before_it_can_be_removed_stays(self):
         """What was written or put there between two attempts is in no output."""

@@ -3,7 +3,7 @@
 import os
 import time
 
-from bench import KEY, LONG, BenchCase, Job, is_bytes, require_fuse, sample
+from bench import KEY, LONG, BenchCase, Job, is_bytes, sample, setUpModule  # noqa: F401
 from support import pattern
 
 MIB = 1 << 20
@@ -12,26 +12,17 @@ QUICK = ("encrypt", "encrypt -f --rm", "rekey to a key", "decrypt two --rm", "de
          "encrypt -r --rm")
 
 
-def setUpModule():
-    require_fuse()
-
-
 class FaultsCase(BenchCase):
-    def setUp(self):
-        super().setUp()
-        self.jobs = self.all_jobs()
-
-    def check_jobs(self, count=3, names=None, **kinds):
+    def check_kinds(self, count=3, names=None, **kinds):
         """Runs jobs on a mount of each kind of switches, and checks the rule; returns the runs by kind and
         name. `_works` and `_times`, and `_code`, are for check_job."""
         found = {}
         for kind, switches in kinds.items():
             how = {name[1:]: value for name, value in switches.items() if name.startswith("_")}
             mount = self.mount(**{name: value for name, value in switches.items() if name[0] != "_"})
-            for name in names or (self.jobs if LONG else sample(QUICK, count, kind)):
-                with self.subTest(name, kind=kind):
-                    found[kind, name] = self.check_job(mount, *self.jobs[name], **how)
-            self.release(mount)
+            runs = self.check_jobs(
+                mount, names or (self.jobs if LONG else sample(QUICK, count, kind)), **how)
+            found |= {(kind, name): run for name, run in runs.items()}
         return found
 
 
@@ -45,11 +36,11 @@ class Late(FaultsCase):
     def test_errors_at_close(self):
         kinds = {f"{code}, {inodes}": {"fail": {"flush": code}, "inodes": inodes, "_code": code}
                  for code in ("EIO", "ENOSPC", "EDQUOT") for inodes in ("true", "by_name")}
-        self.check_ends(self.check_jobs(names=self.writing() if LONG else QUICK[:2], **kinds))
+        self.check_ends(self.check_kinds(names=self.writing() if LONG else QUICK[:2], **kinds))
 
     def test_errors_at_fsync(self):
         kinds = {code: {"fail": {"fsync": code}, "_code": code} for code in ("EIO", "ENOSPC", "EDQUOT")}
-        self.check_ends(self.check_jobs(names=self.writing() if LONG else QUICK[2:], **kinds))
+        self.check_ends(self.check_kinds(names=self.writing() if LONG else QUICK[2:], **kinds))
 
     def writing(self):
         """Jobs that write to the mount."""
@@ -58,11 +49,11 @@ class Late(FaultsCase):
 
     def test_errors_of_writes(self):
         kinds = {code: {"fail": {"write": code}, "_code": code} for code in ("EIO", "EROFS", "ENOSPC")}
-        self.check_ends(self.check_jobs(names=["encrypt", "decrypt two --rm", "rekey to a key"], **kinds))
+        self.check_ends(self.check_kinds(names=["encrypt", "decrypt two --rm", "rekey to a key"], **kinds))
 
     def test_errors_of_reads(self):
         kinds = {code: {"fail": {"read": code}, "_code": code} for code in ("EIO", "EACCES", "ESTALE")}
-        runs = self.check_jobs(names=["encrypt", "decrypt two --rm", "verify", "encrypt -r --rm"], **kinds)
+        runs = self.check_kinds(names=["encrypt", "decrypt two --rm", "verify", "encrypt -r --rm"], **kinds)
         for done in runs.values():
             self.assertNotEqual(done.returncode, 0, done)
 
@@ -92,25 +83,23 @@ class Limits(FaultsCase):
     def test_each_error(self):
         for code in ("ENOSPC", "EFBIG", "EDQUOT"):
             for inodes in ("true", "by_name") if LONG else sample(("true", "by_name"), 1, code):
-                mount = self.mount(limit=[4 * MIB, code], inodes=inodes)
-                for name in self.jobs if LONG else sample(list(self.jobs), 3, code):
-                    with self.subTest(name, code=code, inodes=inodes):
-                        done = self.check_job(mount, *self.jobs[name], code=code)
-                        self.assertEqual(done.returncode, {"verify": 0, "encrypt two": 3}.get(name, 1), done)
-                self.release(mount)
+                names = self.jobs if LONG else sample(list(self.jobs), 3, code)
+                runs = self.check_jobs(self.mount(limit=[4 * MIB, code], inodes=inodes), names, code=code)
+                for name, done in runs.items():
+                    self.assertEqual(done.returncode, {"verify": 0, "encrypt two": 3}.get(name, 1), done)
 
 
 class Times(FaultsCase):
     def test_libfuse_2_keeps_them(self):
         """It ignores calls that set one of both times."""
-        self.check_jobs(count=4, real={"times": "omit", "_works": True, "_times": 1},
+        self.check_kinds(count=4, real={"times": "omit", "_works": True, "_times": 1},
                         made_up=dict(times="omit", inodes="by_name", _works=True, _times=1))
 
     def test_rounded_to_two_seconds(self):
-        self.check_jobs(count=4, rounded={"times": "2s", "_works": True})
+        self.check_kinds(count=4, rounded={"times": "2s", "_works": True})
 
     def test_dropped(self):
-        self.check_jobs(dropped={"times": "drop", "_works": True})
+        self.check_kinds(dropped={"times": "drop", "_works": True})
 
     def test_a_second_update_does_nothing(self):
         """Times were rounded or lost on the way, and the outputs are up to date."""
@@ -120,14 +109,14 @@ class Times(FaultsCase):
                     mount = self.mount(times=times, inodes=inodes)
                     self.write("f", b"data")
                     run = ["encrypt", "-q", *KEY, "--update", "-o", mount.place / "f.paes", "f"]
-                    self.assertEqual(self.run_in(self.dir, *run).returncode, 0)
+                    self.outcome(*run)
                     before = (mount.back / "f.paes").read_bytes()
-                    self.assertEqual(self.run_in(self.dir, *run).returncode, 0)
+                    self.outcome(*run)
                     self.assertEqual((mount.back / "f.paes").read_bytes(), before)
                     self.check_opens(mount.back / "f.paes", b"data")
                     self.write("f", b"newer")
                     os.utime(self.path("f"), (time.time() + 100, time.time() + 100))
-                    self.assertEqual(self.run_in(self.dir, *run).returncode, 0)
+                    self.outcome(*run)
                     self.check_opens(mount.back / "f.paes", b"newer")
 
     def test_update_says_that_times_are_dropped(self):
@@ -142,7 +131,7 @@ class Times(FaultsCase):
         self.assertIn(b"up to date", done.stderr)
         self.write("f", b"longer")
         os.utime(self.path("f"), (1, 1))
-        self.assertEqual(self.run_in(self.dir, *run).returncode, 0)
+        self.outcome(*run)
         self.check_opens(mount.back / "f.paes", b"longer")
         self.assertEqual([path.name for path in mount.back.iterdir()], ["f.paes"])
 
@@ -156,7 +145,7 @@ class Times(FaultsCase):
 
     def test_modified_all_the_time(self):
         """A source whose time is always now seems to change while it is read."""
-        self.check_jobs(now={"times": "now"}, made_up=dict(times="now", inodes="by_name"))
+        self.check_kinds(now={"times": "now"}, made_up=dict(times="now", inodes="by_name"))
 
 
 class Sizes(FaultsCase):
@@ -165,7 +154,7 @@ class Sizes(FaultsCase):
 
     def check_sizes(self, sizes):
         how = {"sizes": sizes, "_statuses": (0, 1, 2, 3, 4)}
-        self.check_jobs(count=4, **{sizes: how, f"{sizes}, made up": {"inodes": "by_name", **how}})
+        self.check_kinds(count=4, **{sizes: how, f"{sizes}, made up": {"inodes": "by_name", **how}})
 
     def test_zero(self):
         self.check_sizes("zero")
@@ -189,11 +178,11 @@ class Repeated(FaultsCase):
             "mkdir": dict(after={"mkdir": "EEXIST"}, _works=True),
             "create": dict(after={"create": "EEXIST"}, fail=named, _without_unlink=True),
         }
-        self.check_jobs(**kinds)
+        self.check_kinds(**kinds)
 
     def test_no_rename_onto_existing_files(self):
         """Of SFTP without its extension: an old output stays, or is replaced."""
         kinds = {code + inodes: dict(no_replace=code, inodes=inodes, _code=code)
                  for code in ("EPERM", "EEXIST", "EIO") for inodes in ("true", "by_name")}
-        self.check_jobs(names=["encrypt -f", "encrypt -f --rm", "decrypt -f", "rekey to a key"]
+        self.check_kinds(names=["encrypt -f", "encrypt -f --rm", "decrypt -f", "rekey to a key"]
                         if LONG else ["encrypt -f --rm", "rekey to a key"], **kinds)

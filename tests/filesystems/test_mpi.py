@@ -3,13 +3,9 @@
 import subprocess
 
 import test_names
-from bench import KEY, LONG, BenchCase, Job, require_fuse, sample, sshfs
+from bench import KEY, LONG, BenchCase, Job, sample, setUpModule, sshfs  # noqa: F401
 from ranks import KEYS, LAUNCHER, OPEN_MPI, OPEN_MPI_ENVIRONMENT, PROGRAM, SCATTER, SHARED, messages
 from test_names import FOLDS, INODES, MODES, NamesCase
-
-
-def setUpModule():
-    require_fuse()
 
 
 class MpiCase(BenchCase):

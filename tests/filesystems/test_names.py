@@ -11,7 +11,7 @@ import random
 import re
 import socket
 
-from bench import KEY, OLD, BenchCase, require_fuse, sample
+from bench import KEY, OLD, BenchCase, sample, setUpModule  # noqa: F401
 from support import KEYS
 
 NFC, NFD = "\u00e9t\u00e9", "e\u0301te\u0301"
@@ -46,10 +46,6 @@ HOST = re.sub("[^A-Za-z0-9_]", "-", socket.gethostname())
 DATA = (b"the first file", b"the second file, which is longer")
 
 
-def setUpModule():
-    require_fuse()
-
-
 def listed(top):
     """The files below a folder by name, as bytes of names that need no encoding."""
     return {os.path.relpath(os.path.join(at, name), top): os.path.join(at, name)
@@ -60,16 +56,29 @@ def stored(mount):
     return sorted(name.lower() for name in os.listdir(mount.back))
 
 
+def on_each(**switches):
+    """Runs a test on mounts that fold by case, one for each way of numbering inodes."""
+
+    def decorated(test):
+        @functools.wraps(test)
+        def tests(self):
+            for inodes in INODES:
+                with self.subTest(inodes=inodes):
+                    mount = self.mount(inodes=inodes, fold="case", **switches)
+                    test(self, inodes, mount)
+                    self.release(mount)
+
+        return tests
+
+    return decorated
+
+
 class NamesCase(BenchCase):
     MODES = MODES
 
     def run_verb(self, *args):
         """The run that is tested."""
         return self.run_in(self.dir, *args)
-
-    def run_well(self, verb, *args):
-        done = self.run_in(self.dir, verb, "-q", *KEY, *args)
-        self.assertEqual(done.returncode, 0, done.stderr)
 
     def plain_of(self, path, verb):
         """What an output holds: nothing if it does not open."""
@@ -123,14 +132,16 @@ class NamesCase(BenchCase):
 
     def pair(self, mount, inodes, fold, mode, verb):
         """Both sources in one folder, onto the mount."""
-        _, names = FOLDS[fold]
         flags, newer = self.MODES[mode]
+        self.check_pair(mount, inodes, FOLDS[fold][1], verb, *flags, newer=newer)
+
+    def check_pair(self, mount, inodes, names, verb, *flags, newer=None, shared=True):
         self.number += 1
-        local, name = self.path(f"local{self.number}"), f"{self.number}"  # in no case
-        local.mkdir()
-        sources = self.make_sources(local / "src", names, verb, newer)
-        done = self.run_verb(verb, "-q", "-r", *KEY, *flags, "-o", mount.place / name, local / "src")
-        self.check_names(done, verb, sources, listed(mount.back / name), "--rm" in flags, inodes=inodes)
+        name = f"{self.number}"  # in no case
+        source = self.path(f"local{name}/src")
+        sources = self.make_sources(source, names, verb, newer)
+        done = self.run_verb(verb, "-q", "-r", *KEY, *flags, "-o", mount.place / name, source)
+        self.check_names(done, verb, sources, listed(mount.back / name), "--rm" in flags, shared, inodes)
 
 
 class Folders(NamesCase):
@@ -149,111 +160,89 @@ class Folders(NamesCase):
                     self.pair(mount, inodes, fold, mode, verb)
             self.release(mount)
 
-    def test_the_modes_that_lost_files(self):
-        for inodes in INODES:
-            mount = self.mount(inodes=inodes, fold="case")
-            for mode in ("-f --rm", "--update, the first is newer", "--update, the second is newer"):
-                with self.subTest(mode, inodes=inodes):
-                    self.pair(mount, inodes, "case", mode, "encrypt")
-            self.release(mount)
+    @on_each()
+    def test_the_modes_that_lost_files(self, inodes, mount):
+        for mode in ("-f --rm", "--update, the first is newer", "--update, the second is newer"):
+            with self.subTest(mode):
+                self.pair(mount, inodes, "case", mode, "encrypt")
 
-    def test_many_threads_and_files(self):
+    @on_each()
+    def test_many_threads_and_files(self, inodes, mount):
         """Twenty pairs: whichever comes first, each content is in an output or still in its source."""
-        for inodes in INODES:
-            with self.subTest(inodes=inodes):
-                mount = self.mount(inodes=inodes, fold="case")
-                source = self.path(f"many {inodes}")
-                source.mkdir()
-                sources = {}
-                for i in range(20):
-                    for name in (f"File{i}", f"fILE{i}"):
-                        sources[name.encode()] = source / name
-                        (source / name).write_bytes(name.encode())
-                done = self.run_in(self.dir, "encrypt", "-q", "-r", *KEY, "-f", "--rm", "-T", "4", "-o",
-                                   mount.place / "o", source)
-                paths = listed(mount.back / "o")
-                self.assertEqual([name for name in paths if name.lower().endswith(".paraes-tmp")], [])
-                outputs = [self.plain_of(path, "encrypt") for path in paths.values()]
-                self.assertNotEqual(done.returncode, 0)
-                for data, path in sources.items():
-                    self.assertEqual(path.exists(), data not in outputs, f"{data}: {done}")
-                if inodes != "changing":
-                    self.assertEqual(len(outputs), 20)
-                    self.assertEqual(done.returncode, 3, done.stderr)
-                    self.assertEqual(done.stderr.count(b"the same name"), 20)
+        source = self.path(f"many {inodes}")
+        source.mkdir()
+        sources = {}
+        for i in range(20):
+            for name in (f"File{i}", f"fILE{i}"):
+                sources[name.encode()] = source / name
+                (source / name).write_bytes(name.encode())
+        done = self.run_in(self.dir, "encrypt", "-q", "-r", *KEY, "-f", "--rm", "-T", "4", "-o",
+                           mount.place / "o", source)
+        paths = listed(mount.back / "o")
+        self.assertEqual([name for name in paths if name.lower().endswith(".paraes-tmp")], [])
+        outputs = [self.plain_of(path, "encrypt") for path in paths.values()]
+        self.assertNotEqual(done.returncode, 0)
+        for data, path in sources.items():
+            self.assertEqual(path.exists(), data not in outputs, f"{data}: {done}")
+        if inodes != "changing":
+            self.assertEqual(len(outputs), 20)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertEqual(done.stderr.count(b"the same name"), 20)
 
-    def test_folders_that_are_one_there_merge(self):
+    @on_each()
+    def test_folders_that_are_one_there_merge(self, inodes, mount):
         """Their files have other names, and nothing is refused."""
-        for inodes in INODES:
-            with self.subTest(inodes=inodes):
-                mount = self.mount(inodes=inodes, fold="case")
-                source = self.path(f"merge {inodes}")
-                sources = self.make_sources(source, ("D/x", "d/y"), "encrypt")
-                done = self.run_in(self.dir, "encrypt", "-q", "-r", *KEY, "-o", mount.place / "o", source)
-                self.check_names(done, "encrypt", sources, listed(mount.back / "o"), False, shared=False,
-                                 inodes=inodes)
+        self.check_pair(mount, inodes, ("D/x", "d/y"), "encrypt", shared=False)
 
-    def test_an_existing_output_is_replaced_once(self):
+    @on_each()
+    def test_an_existing_output_is_replaced_once(self, inodes, mount):
         """-f replaces what was there before, and not what the run has written."""
-        for inodes in INODES:
-            with self.subTest(inodes=inodes):
-                mount = self.mount(inodes=inodes, fold="case")
-                (mount.back / "src").mkdir()
-                (mount.back / "src/a.paes").write_bytes(OLD)
-                sources = self.make_sources(self.path(f"l {inodes}") / "src", ("A", "a"), "encrypt")
-                done = self.run_in(self.dir, "encrypt", "-q", "-r", *KEY, "-f", "--rm", "-o", mount.place,
-                                   f"l {inodes}/src")
-                self.check_names(done, "encrypt", sources, listed(mount.back), True, inodes=inodes)
+        (mount.back / "src").mkdir()
+        (mount.back / "src/a.paes").write_bytes(OLD)
+        source = self.path(f"l {inodes}") / "src"
+        sources = self.make_sources(source, ("A", "a"), "encrypt")
+        done = self.run_in(self.dir, "encrypt", "-q", "-r", *KEY, "-f", "--rm", "-o", mount.place, source)
+        self.check_names(done, "encrypt", sources, listed(mount.back), True, inodes=inodes)
 
-    def test_a_second_run_updates(self):
+    @on_each()
+    def test_a_second_run_updates(self, inodes, mount):
         """The run after a refusal refuses again, and loses nothing."""
-        for inodes in INODES:
-            with self.subTest(inodes=inodes):
-                mount = self.mount(inodes=inodes, fold="case")
-                source = self.path(f"l {inodes}")
-                sources = self.make_sources(source, ("A", "a"), "encrypt", newer=0)
-                runs = ["encrypt", "-q", "-r", *KEY, "--update", "--rm", "-o", mount.place / "o", source]
-                self.run_in(self.dir, *(flag for flag in runs if flag != "--rm"))
-                done = self.run_in(self.dir, *runs)
-                paths = listed(mount.back / "o").values()
-                self.assertLessEqual(len(paths), 1, done)
-                found = [self.plain_of(path, "encrypt") for path in paths]
+        source = self.path(f"l {inodes}")
+        sources = self.make_sources(source, ("A", "a"), "encrypt", newer=0)
+        run = ["encrypt", "-q", "-r", *KEY, "--update", "-o", mount.place / "o", source]
+        self.run_in(self.dir, *run)
+        done = self.run_in(self.dir, *run, "--rm")
+        paths = listed(mount.back / "o").values()
+        self.assertLessEqual(len(paths), 1, done)
+        found = [self.plain_of(path, "encrypt") for path in paths]
+        for data, path in sources.items():
+            self.assertTrue(path.exists() or data in found, f"{data} is lost: {done}")
+        self.assertNotEqual(done.returncode, 0, "one source has no output")
+
+    @on_each(strip=True)
+    def test_dots_at_the_end(self, inodes, mount):
+        """FAT drops them: a. and a are one output of decrypt -r."""
+        for flags in (["-f", "--rm"], ["--update"], []):
+            with self.subTest(flags=flags):
+                self.check_pair(mount, inodes, ("a", "a. "), "decrypt", *flags)
+
+    @on_each()
+    def test_a_file_and_a_folder(self, inodes, mount):
+        """One output would be a folder of the other's path."""
+        names = {"encrypt": ("name", "NAME.paes/x"), "decrypt": ("name", "NAME/x")}
+        for verb, flags in itertools.product(names, ([], ["-f", "--rm"], ["--update"])):
+            with self.subTest(verb=verb, flags=flags):
+                out = "".join([verb, *flags])
+                source = self.path(f"{inodes} {out}")
+                sources = self.make_sources(source, names[verb], verb)
+                done = self.run_in(self.dir, verb, "-q", "-r", *KEY, *flags, "-o", mount.place / out, source)
+                self.assertNotEqual(done.returncode, 0, done)
+                found = [self.plain_of(path, verb) for path in listed(mount.back / out).values()]
                 for data, path in sources.items():
                     self.assertTrue(path.exists() or data in found, f"{data} is lost: {done}")
-                self.assertNotEqual(done.returncode, 0, "one source has no output")
-
-    def test_dots_at_the_end(self):
-        """FAT drops them: a. and a are one output of decrypt -r."""
-        for inodes in INODES:
-            for flags in (["-f", "--rm"], ["--update"], []):
-                with self.subTest(inodes=inodes, flags=flags):
-                    mount = self.mount(inodes=inodes, fold="case", strip=True)
-                    source = self.path(f"dots{self.number}")
-                    sources = self.make_sources(source, ("a", "a. "), "decrypt")
-                    done = self.run_in(self.dir, "decrypt", "-q", "-r", *KEY, *flags, "-o", mount.place / "o",
-                                       source)
-                    self.check_names(done, "decrypt", sources, listed(mount.back / "o"), "--rm" in flags,
-                                     inodes=inodes)
-
-    def test_a_file_and_a_folder(self):
-        """One output would be a folder of the other's path."""
-        for inodes in INODES:
-            for verb in ("encrypt", "decrypt"):
-                for flags in ([], ["-f", "--rm"], ["--update"]):
-                    with self.subTest(inodes=inodes, verb=verb, flags=flags):
-                        mount = self.mount(inodes=inodes, fold="case")
-                        source = self.path(f"both{self.number}")
-                        names = ("name", "NAME.paes/x") if verb == "encrypt" else ("name", "NAME/x")
-                        sources = self.make_sources(source, names, verb)
-                        done = self.run_in(self.dir, verb, "-q", "-r", *KEY, *flags, "-o", mount.place / "o",
-                                           source)
-                        self.assertNotEqual(done.returncode, 0, done)
-                        found = [self.plain_of(path, verb) for path in listed(mount.back / "o").values()]
-                        for data, path in sources.items():
-                            self.assertTrue(path.exists() or data in found, f"{data} is lost: {done}")
-                            self.assertTrue(path.exists() or "--rm" in flags)
-                        self.assertIn(len(found), (0, 1) if inodes == "changing" else (1,), done)
-                        self.assertLessEqual(set(found), set(DATA), done)
+                    self.assertTrue(path.exists() or "--rm" in flags)
+                self.assertIn(len(found), (0, 1) if inodes == "changing" else (1,), done)
+                self.assertLessEqual(set(found), set(DATA), done)
 
     def test_temporaries_of_a_killed_run_however_their_names_are_stored(self):
         """They are no inputs, and the next run removes them."""
@@ -263,9 +252,9 @@ class Folders(NamesCase):
                 left = f".Out.{HOST}.1.0123cdef.paraes-tmp"
                 (mount.place / "a").write_bytes(b"a")
                 (mount.place / left).write_bytes(b"partial")
-                self.run_well("encrypt", "--rm", "-r", mount.place)
+                self.outcome("encrypt", "-q", *KEY, "--rm", "-r", mount.place)
                 self.assertEqual(stored(mount), [left.lower(), "a.paes"])
-                self.run_well("decrypt", "-o", mount.place / "Out", mount.place / "a.paes")
+                self.outcome("decrypt", "-q", *KEY, "-o", mount.place / "Out", mount.place / "a.paes")
                 self.assertEqual(stored(mount), ["a.paes", "out"])
 
     def test_names_that_it_cannot_have(self):
@@ -280,24 +269,10 @@ class Folders(NamesCase):
                          [DATA[1]])
 
 
-def on_each(test):
-    """Runs a test on mounts that fold by case, one for each way of numbering inodes."""
-
-    @functools.wraps(test)
-    def tests(self):
-        for inodes in INODES:
-            with self.subTest(inodes=inodes):
-                mount = self.mount(inodes=inodes, fold="case")
-                test(self, inodes, mount)
-                self.release(mount)
-
-    return tests
-
-
 class Arguments(NamesCase):
     """Several inputs, or one, that arguments name."""
 
-    @on_each
+    @on_each()
     def test_several_inputs_and_a_folder_for_outputs(self, inodes, mount):
         for flags in (["-f", "--rm"], ["--update"]):
             (mount.place / "o").mkdir(exist_ok=True)
@@ -310,7 +285,7 @@ class Arguments(NamesCase):
             for path in (mount.back / "o").iterdir():
                 path.unlink()
 
-    @on_each
+    @on_each()
     def test_the_mount_is_below_the_folder_of_outputs(self, inodes, mount):
         source = self.path(f"b {inodes}") / mount.place.name
         sources = self.make_sources(source, ("A", "a"), "encrypt")
@@ -318,7 +293,7 @@ class Arguments(NamesCase):
                            mount.place.parent, source)
         self.check_names(done, "encrypt", sources, listed(mount.back), True, inodes=inodes)
 
-    @on_each
+    @on_each()
     def test_other_names_in_foreign_letters(self, _, mount):
         """Their outlines are the same, and they are two files."""
         names = ("\u0444\u0430\u0439\u043b.txt", "\u0448\u0438\u0444\u0440.txt")
@@ -332,14 +307,14 @@ class Arguments(NamesCase):
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         self.assertEqual(len(os.listdir(mount.back / "o")), 2)
 
-    @on_each
+    @on_each()
     def test_folders_with_names_that_fold(self, inodes, mount):
         sources = self.make_sources(self.path(f"f {inodes}"), ("Src/x", "src/x"), "encrypt")
         done = self.run_in(self.path(f"f {inodes}"), "encrypt", "-q", "-r", "-k", "../k", "-f", "--rm",
                            "-o", mount.place / "o", "Src", "src")
         self.check_names(done, "encrypt", sources, listed(mount.back / "o"), True, inodes=inodes)
 
-    @on_each
+    @on_each()
     def test_one_file_under_two_names(self, inodes, mount):
         """The second name leads to the same file: no run says that both have an output, and removes one."""
         for number, flags in enumerate(([], ["-f"], ["--rm"], ["-f", "--rm"], ["--update"])):
@@ -357,7 +332,7 @@ class Arguments(NamesCase):
             if flags != ["--update"]:
                 self.assertNotEqual(done.returncode, 0, done)
 
-    @on_each
+    @on_each()
     def test_rekey_of_one_file_under_two_names(self, inodes, mount):
         (mount.place / "x.paes").write_bytes(self.sealed(*KEY, data=DATA[0]))
         self.run_in(self.dir, "rekey", "-q", *KEY, "--to-key-file", "k2", mount.place / "x.paes",
@@ -367,7 +342,7 @@ class Arguments(NamesCase):
                  for key in (("k2", "k") if inodes == "changing" else ("k2",))]
         self.assertIn(DATA[0], found)
 
-    @on_each
+    @on_each()
     def test_the_output_is_the_input(self, _, mount):
         """-o names the input in other letters."""
         for flags in (["-f"], ["-f", "--rm"], ["--update"]):
@@ -379,7 +354,7 @@ class Arguments(NamesCase):
             self.assertEqual((mount.back / "name").read_bytes(), DATA[0], done)
             self.assertNotEqual(done.returncode, 0, done)
 
-    @on_each
+    @on_each()
     def test_the_output_is_a_key(self, _, mount):
         (mount.place / "key").write_bytes(KEYS[256])
         (mount.place / "key").chmod(0o600)
@@ -393,7 +368,7 @@ class Arguments(NamesCase):
         self.assertEqual((mount.back / "key").read_bytes(), KEYS[256], done)
         self.assertNotEqual(done.returncode, 0, done)
 
-    @on_each
+    @on_each()
     def test_the_key_is_an_input_to_remove(self, _, mount):
         (mount.place / "key").write_bytes(KEYS[256])
         (mount.place / "key").chmod(0o600)
@@ -401,7 +376,7 @@ class Arguments(NamesCase):
                            mount.place / "KEY")
         self.assertEqual((mount.back / "key").read_bytes(), KEYS[256], done)
 
-    @on_each
+    @on_each()
     def test_the_key_is_in_a_folder_to_remove(self, _, mount):
         folder = mount.place / "all"
         folder.mkdir()
@@ -412,7 +387,7 @@ class Arguments(NamesCase):
             done = self.run_in(self.dir, "encrypt", "-q", "-r", "-k", folder / "KEY", *flags, folder)
             self.assertEqual((mount.back / "all/key").read_bytes(), KEYS[256], done)
 
-    @on_each
+    @on_each()
     def test_an_input_is_the_output_of_another(self, _, mount):
         """f becomes f.paes, which is F.PAES, an input too: no input is replaced before it is read."""
         for number, flags in enumerate((["-f", "-T", "1"], ["-f", "--rm"], [])):
@@ -433,7 +408,6 @@ class EveryVerb(BenchCase):
     def test_every_verb(self):
         """Numbers that change with each look-up leave nothing to recognise a file by: runs may fail there,
         and unnamed files may stay so where their names give them other numbers."""
-        jobs = self.all_jobs()
         mounts = {
             "case": {"fold": "case"},
             "names": {"inodes": "by_name"},
@@ -443,13 +417,9 @@ class EveryVerb(BenchCase):
             "changing, case": {"inodes": "changing", "fold": "case"},
             "changing, unnamed": {"inodes": "changing", "unnamed": True},
         }
-        items = list(itertools.product(mounts, jobs))
+        items = list(itertools.product(mounts, self.jobs))
         random.Random(0).shuffle(items)
         chosen = sample(items, 40, "every verb on names that fold")
         for kind, switches in mounts.items():
-            works = kind in ("case", "names", "names, both")
-            mount = self.mount(**switches)
-            for name in (name for of, name in chosen if of == kind):
-                with self.subTest(name, on=kind):
-                    self.check_job(mount, *jobs[name], works=works, times=1)
-            self.release(mount)
+            self.check_jobs(self.mount(**switches), [name for of, name in chosen if of == kind],
+                            works=kind in ("case", "names", "names, both"), times=1)

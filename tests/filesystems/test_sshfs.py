@@ -3,7 +3,8 @@ and RENAME_NOREPLACE, unnamed files and folders that sync are missing."""
 
 import types
 
-from bench import LONG, BenchCase, require_fuse, sample, sftp_server, sshfs
+import bench
+from bench import LONG, BenchCase, sample, sftp_server, sshfs
 from test_names import NamesCase
 
 RENAMES = "rename,posix-rename,hardlink"
@@ -26,14 +27,12 @@ QUICK = ("encrypt --rm", "encrypt -f --rm", "decrypt two --rm", "rekey to a key"
 
 def setUpModule():
     sftp_server()
-    require_fuse()
+    bench.setUpModule()
 
 
 class Sshfs(BenchCase):
     def check_all(self, mount, works=True):
-        for name, (job, onto) in self.all_jobs().items():
-            with self.subTest(name):
-                self.check_job(mount, job, onto, works=works, times=SECOND if works else 0)
+        self.check_jobs(mount, self.jobs, works=works, times=SECOND if works else 0)
 
     def test_every_verb(self):
         self.check_all(self.mount(sshfs()))
@@ -49,17 +48,14 @@ class Sshfs(BenchCase):
         self.check_all(self.mount(sshfs(server_flags="-R")), works=False)
 
     def test_what_servers_deny(self):
-        jobs = self.all_jobs()
         for denied, (works, says) in DENIED.items():
             mount = self.mount(sshfs(server_flags=f"-P {denied}"))
-            for name in jobs if LONG else sample(QUICK, 2, denied):
-                with self.subTest(name, denied=denied):
-                    job, onto = jobs[name]
-                    done = self.check_job(mount, job, onto, works=works,
-                                          without_unlink="remove" in denied)
-                    if says and any(not onto or out.startswith("m/") for out in job.wanted):
-                        self.assertIn(says, done.stderr.decode())
-            self.release(mount)
+            runs = self.check_jobs(mount, self.jobs if LONG else sample(QUICK, 2, denied), works=works,
+                                   without_unlink="remove" in denied)
+            for name, done in runs.items():
+                job, onto = self.jobs[name]
+                if says and any(not onto or out.startswith("m/") for out in job.wanted):
+                    self.assertIn(says, done.stderr.decode(), (name, denied))
 
 
 class Mac(NamesCase):
@@ -81,6 +77,6 @@ class Mac(NamesCase):
         computer = self.mount(fold="both")
         mounted = self.mount(sshfs(over=computer.place))
         mac = types.SimpleNamespace(place=mounted.place, back=computer.back, top=mounted.top)
-        for name, (job, onto) in self.all_jobs().items():
+        for name, (job, onto) in self.jobs.items():
             with self.subTest(name):
                 self.check_job(mac, job, onto, works=True, times=SECOND)
