@@ -5,6 +5,7 @@ PARAES_MPIRUN the command that starts its ranks. PARAES_RESEAL names an executab
 with a given salt in one process; without it, the tests that need it are skipped. The tests use
 /dev/shm if it exists."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -84,14 +85,12 @@ def processes_of(env):
     """The processes that were started with `env`, as {pid: environment}."""
     mark = f"{MARK}={env[MARK]}".encode()
     found = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) != os.getpid():
-            try:
-                text = pathlib.Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
+    for file in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            text = file.read_bytes().split(b"\0")
             if mark in text:
-                found[int(entry)] = dict(item.split(b"=", 1) for item in text if b"=" in item)
+                found[int(file.parent.name)] = dict(item.split(b"=", 1) for item in text if b"=" in item)
+    found.pop(os.getpid(), None)
     return found
 
 
@@ -111,29 +110,22 @@ def ranks_of(env, program=PROGRAM):
 
 def kill_all(env):
     for pid in processes_of(env):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
 
 def shared_memory():
     """The files of MPI libraries in /dev/shm. A killed rank cannot remove its own."""
-    return set(pathlib.Path("/dev/shm").glob("mpich_shar_tmp*")) | set(
-        pathlib.Path("/dev/shm").glob("ucx_shm_posix_*")) | set(
-        pathlib.Path("/dev/shm").glob("vader_segment*"))
+    return {path for names in ("mpich_shar_tmp*", "ucx_shm_posix_*", "vader_segment*")
+            for path in pathlib.Path("/dev/shm").glob(names)}
 
 
 def remove_shared_memory(before):
     """Removes files that are newer than the set `before` and that no process has mapped."""
     used = set()
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                maps = pathlib.Path(f"/proc/{entry}/maps").read_text()
-                used.update(re.findall(r"/dev/shm/\S+", maps))
-            except OSError:
-                pass
+    for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            used.update(re.findall(r"/dev/shm/\S+", maps.read_text()))
     for path in shared_memory() - before:
         if str(path) not in used:
             path.unlink(missing_ok=True)
@@ -192,10 +184,11 @@ class MpiCase(Case):
         self.wait_for(run.at_work, "ranks at work")
         return run
 
-    def mpi(self, ranks, *args, **kwargs):
-        """Runs paraes-mpi, expects success and returns standard output."""
+    def mpi(self, ranks, *args, says=b"", **kwargs):
+        """Runs paraes-mpi, expects success and `says` on standard error, returns standard output."""
         done = self.run_mpi(ranks, *args, **kwargs)
         self.assertEqual(done.returncode, 0, (args, done.stderr.decode()))
+        self.assertIn(says, done.stderr)
         return done.stdout
 
     def mpi_fails(self, status, ranks, *args, says=(), **kwargs):
@@ -225,14 +218,9 @@ class MpiCase(Case):
             at = next(i for i, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b)
             self.fail(f"{what}: byte {at} of {len(expected)} differs")
 
-    def left_over(self):
-        return [name for name in self.names() if name.endswith(".paraes-tmp")]
-
     def damage(self, name, *offsets):
-        data = bytearray(self.read(name))
         for at in offsets:
-            data[at] ^= 1
-        self.write(name, data)
+            super().damage(name, at)
 
 
 class Running:

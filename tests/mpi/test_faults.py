@@ -127,10 +127,8 @@ class Kills(FaultCase):
                 ranks_alive = sorted(run.ranks().items())
                 if ranks_alive:
                     _, pid = choose.choice(ranks_alive)
-                    try:
+                    with contextlib.suppress(ProcessLookupError):  # it had ended
                         os.kill(pid, number)
-                    except ProcessLookupError:
-                        pass  # it had ended
                 start = time.monotonic()
                 status, err = run.end(launcher_may_hang=True)
                 if not run.launcher_hung:

@@ -1,5 +1,6 @@
 """Ranks on two hosts that communicate over TCP. The script `hosts` simulates them by namespaces."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -64,17 +65,14 @@ class TwoHosts(MpiCase):
         return [HOSTS, "sh", "-c", SCRIPT, "sh", *LAUNCHER, "--host" if OPEN_MPI else "-hosts", where,
                 "-n", str(ranks), program, *map(str, args)]
 
-    def prepared_command(self, script, ranks, *args):
-        """The command that runs a shell script on paraes-a and then paraes-mpi. In the script,
-        `there COMMAND` runs a command on paraes-b."""
+    def prepared(self, script, ranks, *args):
+        """Runs a shell script on paraes-a and then paraes-mpi. In the script, `there COMMAND` runs a
+        command on paraes-b."""
         both = f"there() {{ $PARAES_AGENT paraes-b \"$@\"; }}; {script}\nexec \"$@\""
         command = self.command(ranks, *args)
         at = command.index("-c") + 1
         command[at:at + 1] = ["set -e; " + both, "sh", "sh", "-c", SCRIPT]
-        return command
-
-    def prepared(self, *args):
-        return self.finish(self.prepared_command(*args))
+        return self.finish(command)
 
     def over_the_cable(self):
         """The bytes that paraes-a received and sent."""
@@ -115,7 +113,7 @@ class TwoHosts(MpiCase):
                 self.mpi_fails(1, 2, verb, *SHARED, *KEY, source, env=hidden,
                                says=["rank 1", "paraes-b"])
                 self.assertFalse(self.path(target).exists())
-                self.assertEqual([n for n in self.names() if n.endswith("-tmp")], [])
+                self.assertEqual(self.left_over(), [])
                 self.mpi(4, verb, *SCATTER, *KEY, source, env=hidden)
         self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), self.plain, "encrypted")
         self.same(self.read("g"), self.plain, "decrypted")
@@ -223,10 +221,8 @@ class TwoHosts(MpiCase):
                         victims = [pid for pid in run.everything()
                                    if network_of(pid) == network and not keeps_host_alive(pid)]
                     for pid in victims:
-                        try:
+                        with contextlib.suppress(ProcessLookupError):  # it ended with the previous one
                             os.kill(pid, signal.SIGKILL)
-                        except ProcessLookupError:
-                            pass  # it ended with the previous one
                     status, _ = run.end(LIMIT)
                     self.assertNotEqual(status, 0)
                     self.assertFalse(self.path("f.paes").exists())
