@@ -7,10 +7,11 @@
 #include <cstdint>
 
 #include "paraes/ciphers.hpp"
-#include "tests/limits/gcm_spec.hpp"
 #include "tests/limits/windows.hpp"
 #include "tests/support/buffers.hpp"
+#include "tests/support/evp_oracle.hpp"
 #include "tests/support/kernels.hpp"
+#include "tests/support/spec.hpp"
 
 namespace paraes {
 namespace {
@@ -27,6 +28,32 @@ constexpr std::size_t longest_text = (std::size_t{1} << 36) - 32;
 
 // The tests take minutes: the names begin with "Long", by which ctest selects the tests of the long
 // tier.
+
+Block block_of(Bytes bytes) {
+  Block block{};
+  std::copy_n(bytes.begin(), std::min<std::size_t>(bytes.size(), 16), block.begin());
+  return block;
+}
+
+Block sum(Block a, const Block& b) {
+  for (unsigned i = 0; i < 16; ++i) a[i] ^= b[i];
+  return a;
+}
+
+// The hash key (SP 800-38D section 7.1, step 1).
+Block hash_key(Bytes key) {
+  return block_of(support::evp_ecb(Direction::encrypt, key, Buffer(16)));
+}
+
+// The last block that GHASH covers (section 7.1, step 5).
+Block length_block(std::uint64_t aad_bytes, std::uint64_t text_bytes) {
+  Block block{};
+  for (unsigned i = 0; i < 8; ++i) {
+    block[7 - i] = static_cast<std::uint8_t>(8 * aad_bytes >> 8 * i);
+    block[15 - i] = static_cast<std::uint8_t>(8 * text_bytes >> 8 * i);
+  }
+  return block;
+}
 
 // Adds `bytes` bytes that repeat a window. out: the window that takes every chunk of ciphertext;
 // nullptr for associated data.
@@ -47,7 +74,7 @@ struct HashStep {
 
 HashStep then(const HashStep& first, const HashStep& second) {
   return {support::spec_multiply(first.factor, second.factor),
-          limits::sum(support::spec_multiply(first.addend, second.factor), second.addend)};
+          sum(support::spec_multiply(first.addend, second.factor), second.addend)};
 }
 
 // The step of `count` repetitions of a step.
@@ -70,13 +97,13 @@ HashStep step_of(const Block& h, Bytes blocks) {
 // The tag of a ciphertext that repeats `window` (section 7.2), computed with a logarithmic number
 // of multiplications. nonce: 12 bytes; bytes: whole blocks.
 Block tag_of_repeated(Bytes key, Bytes nonce, Bytes window, std::size_t bytes) {
-  const Block h = limits::hash_key(key);
+  const Block h = hash_key(key);
   const HashStep whole = repeated(step_of(h, window), bytes / window.size());
   const Block state = support::spec_ghash(h, whole.addend, window.first(bytes % window.size()));
-  const Block hash = support::spec_multiply(limits::sum(state, limits::length_block(0, bytes)), h);
+  const Block hash = support::spec_multiply(sum(state, length_block(0, bytes)), h);
   Buffer j0(nonce.begin(), nonce.end());
   j0.insert(j0.end(), {0, 0, 0, 1});
-  return limits::sum(hash, limits::block_of(support::evp_ecb(Direction::encrypt, key, j0)));
+  return sum(hash, block_of(support::evp_ecb(Direction::encrypt, key, j0)));
 }
 
 // Fills the window with a pattern, and returns that.
@@ -163,14 +190,12 @@ TEST_P(LongGcm, NonceOver2To29Bytes_GivesTheCounterOfTheStandard) {
   constexpr std::size_t bytes = (std::size_t{1} << 29) + 5;  // 2^32 + 40 bits
   const RepeatedWindow nonce(bytes);
   const Buffer data = fill(nonce, 4);
-  const Block h = limits::hash_key(key_);
+  const Block h = hash_key(key_);
   const HashStep whole = repeated(step_of(h, data), bytes / data.size());
   Block last{};
   std::copy_n(data.begin(), bytes % data.size(), last.begin());
-  const Block j0 =
-      support::spec_multiply(limits::sum(support::spec_multiply(limits::sum(whole.addend, last), h),
-                                         limits::length_block(0, bytes)),
-                             h);
+  const Block j0 = support::spec_multiply(
+      sum(support::spec_multiply(sum(whole.addend, last), h), length_block(0, bytes)), h);
   ASSERT_LT(bytes % data.size(), 16U);
   ASSERT_NE(j0[15], 0xff);  // so that adding 1 needs no carry
   Buffer counter(j0.begin(), j0.end());
