@@ -6,9 +6,8 @@ import os
 import stat
 
 from support import KEYS, POSIX_ONLY, pattern
-from test_many import FolderCase
+from test_many import KEY, FolderCase
 
-KEY = ("--key-file", "../k")
 THEN = 1_000_000_000_123_456_789
 
 

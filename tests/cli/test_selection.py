@@ -6,9 +6,7 @@ import json
 import os
 
 from support import KEYS
-from test_many import FolderCase
-
-KEY = ("--key-file", "../k")
+from test_many import KEY, FolderCase
 
 
 class SelectionCase(FolderCase):
