@@ -31,14 +31,7 @@ class JobList : NonCopyable {
   // Twice as many as any kernel interleaves. More would need a larger part of the first cache.
   static constexpr std::size_t most = 16;
 
-  explicit JobList(Direction direction) : direction_(direction) {
-    for (GcmJob& job : jobs_) {
-      job.message = {};
-      job.message.nonce = reinterpret_cast<const std::uint8_t*>(job.nonce.data());
-      job.message.nonce_bytes = 12;
-      job.message.tag_bytes = segment_tag_bytes;
-    }
-  }
+  explicit JobList(Direction direction) : direction_(direction) {}
 
   // Processes messages under one key, except segments that are done. Segments need their nonces.
   template <class... Nonces>
@@ -93,6 +86,7 @@ class JobList : NonCopyable {
            std::uint8_t* tag, const std::uint8_t* expected_tag) {
     messages_[i] = &message;
     GcmJob& job = jobs_[i];
+    if (i == prepared_) prepare_next();
     job.key = &key;
     job.message.in = message.in.data();
     job.message.out = message.out.data();
@@ -104,7 +98,18 @@ class JobList : NonCopyable {
     }
   }
 
+  // Sets what is the same for all messages: all at once would delay a list of one.
+  void prepare_next() {
+    GcmJob& job = jobs_[prepared_++];
+    job.message.nonce = reinterpret_cast<const std::uint8_t*>(job.nonce.data());
+    job.message.nonce_bytes = 12;
+    job.message.aad = nullptr;
+    job.message.aad_bytes = 0;
+    job.message.tag_bytes = segment_tag_bytes;
+  }
+
   Direction direction_;
+  std::size_t prepared_ = 0;  // so many jobs
   GcmJob jobs_[most];
   Message* messages_[most];
 };
