@@ -114,9 +114,16 @@ class Line {
 };
 
 const char* activity_text(Activity now) {
-  constexpr std::array texts = {"", "", ", waiting for the key", ", deriving the key",
-                                ", transfer ended"};
-  return texts[static_cast<std::size_t>(now)];
+  switch (now) {
+    case Activity::waiting_for_key:
+      return ", waiting for the key";
+    case Activity::deriving_key:
+      return ", deriving the key";
+    case Activity::ended:
+      return ", transfer ended";
+    default:
+      return "";
+  }
 }
 
 extern "C" void print_progress(int) {

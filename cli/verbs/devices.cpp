@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -28,7 +27,15 @@ namespace paraes::cli {
 namespace {
 
 const char* timing_name(Timing timing) {
-  return std::array{"constant", "library", "leaky"}[static_cast<std::size_t>(timing)];
+  switch (timing) {
+    case Timing::constant:
+      return "constant";
+    case Timing::library:
+      return "library";
+    case Timing::leaky:
+      return "leaky";
+  }
+  return "?";
 }
 
 using nlohmann::ordered_json;

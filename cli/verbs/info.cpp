@@ -231,7 +231,15 @@ Info look(const Plan& plan, const std::string& name) {
 }
 
 const char* kdf_name(Kdf kdf) {
-  return std::array{"none", "scrypt", "recipients"}[static_cast<std::size_t>(kdf)];
+  switch (kdf) {
+    case Kdf::none:
+      return "none";
+    case Kdf::scrypt:
+      return "scrypt";
+    case Kdf::recipients:
+      break;
+  }
+  return "recipients";
 }
 
 // The first argument of an SSH stanza is the tag of its key: four bytes of a hash.

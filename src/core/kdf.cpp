@@ -4,7 +4,6 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -29,8 +28,21 @@ void check(int result, const char* call) {
 }
 
 const EVP_MD* hash_of(Digest digest) {
-  constexpr std::array hashes = {EVP_md5, EVP_sha1, EVP_sha224, EVP_sha256, EVP_sha384, EVP_sha512};
-  return hashes[static_cast<std::size_t>(digest)]();
+  switch (digest) {
+    case Digest::md5:
+      return EVP_md5();
+    case Digest::sha1:
+      return EVP_sha1();
+    case Digest::sha224:
+      return EVP_sha224();
+    case Digest::sha256:
+      return EVP_sha256();
+    case Digest::sha384:
+      return EVP_sha384();
+    case Digest::sha512:
+      break;
+  }
+  return EVP_sha512();
 }
 
 constexpr std::uint64_t int_max = std::numeric_limits<int>::max();

@@ -1,7 +1,6 @@
 #include "paraes/keys.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 namespace paraes {
@@ -24,22 +23,28 @@ SecretBytes decode_hex(Bytes digits) {
   return bytes;
 }
 
-struct KeySizes {
-  std::array<std::size_t, 3> bytes;
-  const char* text;
-};
-
-const KeySizes& sizes_of(KeyUse use) noexcept {
-  static constexpr std::array<KeySizes, 3> all = {{
-      {{16, 24, 32}, "an AES key has 16, 24 or 32 bytes"},
-      {{32, 64, 64}, "an XTS key has 32 bytes (AES-128) or 64 (AES-256), both halves together"},
-      {{16, 32, 32}, "a key of the authenticated formats has 16 or 32 bytes"},
-  }};
-  return all[static_cast<std::size_t>(use)];
+const char* sizes_text(KeyUse use) noexcept {
+  switch (use) {
+    case KeyUse::block:
+      return "an AES key has 16, 24 or 32 bytes";
+    case KeyUse::xts:
+      return "an XTS key has 32 bytes (AES-128) or 64 (AES-256), both halves together";
+    case KeyUse::segments:
+      break;
+  }
+  return "a key of the authenticated formats has 16 or 32 bytes";
 }
 
 bool is_key_size(std::size_t bytes, KeyUse use) noexcept {
-  return std::ranges::count(sizes_of(use).bytes, bytes) != 0;
+  switch (use) {
+    case KeyUse::block:
+      return bytes == 16 || bytes == 24 || bytes == 32;
+    case KeyUse::xts:
+      return bytes == 32 || bytes == 64;
+    case KeyUse::segments:
+      break;
+  }
+  return bytes == 16 || bytes == 32;
 }
 
 // Throws the error for a key of `bytes` bytes. `how`: how its bytes were counted.
@@ -51,7 +56,7 @@ bool is_key_size(std::size_t bytes, KeyUse use) noexcept {
     throw WrongKeySize(text.append(
         ": there is no AES-192-XTS (SP 800-38E); use 32 bytes for AES-128 or 64 for AES-256"));
   }
-  text.append("; ").append(sizes_of(use).text);
+  text.append("; ").append(sizes_text(use));
   if (how.empty()) text.append(", or twice that in hex digits and a newline");
   throw WrongKeySize(text);
 }

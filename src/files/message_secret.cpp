@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <mutex>
@@ -47,10 +46,15 @@ void check_scrypt(const char* name, unsigned log2n) {
 
 // Says which secret a header needs, for the message of a mismatch.
 const char* needed(Kdf kdf) {
-  constexpr std::array texts = {"with a key: pass key or key_file",
-                                "with a passphrase: pass passphrase",
-                                "to recipients: pass identity"};
-  return texts[static_cast<std::size_t>(kdf)];
+  switch (kdf) {
+    case Kdf::none:
+      return "with a key: pass key or key_file";
+    case Kdf::scrypt:
+      return "with a passphrase: pass passphrase";
+    case Kdf::recipients:
+      break;
+  }
+  return "to recipients: pass identity";
 }
 
 }  // namespace

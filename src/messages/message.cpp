@@ -1,6 +1,5 @@
 // A message, its cipher, and the positions of its segments.
 
-#include <array>
 #include <string>
 #include <utility>
 
@@ -30,13 +29,18 @@ Execution for_segments(const Execution& execution, std::uint64_t segment_bytes) 
 }
 
 const char* text_of(detail::SizeFault fault) {
-  constexpr std::array texts = {"",
-                                "ends within the header",
-                                "leaves no room for a segment",
-                                "ends within the tag of a segment",
-                                "ends where another segment must follow",
-                                "is more than this format allows"};
-  return texts[static_cast<std::size_t>(fault)];
+  switch (fault) {
+    case detail::SizeFault::in_header:
+      return "ends within the header";
+    case detail::SizeFault::no_segment:
+      return "leaves no room for a segment";
+    case detail::SizeFault::in_tag:
+      return "ends within the tag of a segment";
+    case detail::SizeFault::after_full:
+      return "ends where another segment must follow";
+    default:
+      return "is more than this format allows";
+  }
 }
 
 }  // namespace
