@@ -12,13 +12,10 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [
-    str(ROOT / folder) for folder in ("bench/gpu_model", "tests/support", "tests/secrets")
-]
+sys.path[:0] = [str(ROOT / "bench" / "gpu_model"), str(ROOT / "tests" / "support")]
 import gpu_programs
 import launch
 import processor
-from aes import SBOX, decryption_keys, encrypt_block, ghash_product, round_keys
 from gpu_programs import CASES, LONG, TENSOR_CASES
 
 MEMORY = 1 << 28
@@ -28,32 +25,90 @@ tensor_program = gpu_programs.fixture(TENSOR_CASES, "HASH_TENSOR")
 generator = gpu_programs.generator
 
 
-# ---- FIPS 197 and SP 800-38D, beside tests/secrets/aes.py
+# ---- FIPS 197 and SP 800-38D
 
 
+def byte_product(a, b):
+    product = 0
+    for bit in range(8):
+        product ^= a << bit if b >> bit & 1 else 0
+    for bit in range(15, 7, -1):
+        product ^= 0x11B << bit - 8 if product >> bit & 1 else 0
+    return product
+
+
+def substituted(a):
+    inverse = next((b for b in range(256) if byte_product(a, b) == 1), 0)
+    bits = [inverse >> i & 1 for i in range(8)]
+    return sum(
+        (sum(bits[(i + k) % 8] for k in (0, 4, 5, 6, 7)) + (0x63 >> i)) % 2 << i for i in range(8)
+    )
+
+
+SBOX = bytes(substituted(a) for a in range(256))
 INVERSE_SBOX = bytes(SBOX.index(a) for a in range(256))
+TIMES = {a: bytes(byte_product(a, b) for b in range(256)) for a in (1, 2, 3, 9, 11, 13, 14)}
 
 
 def xor(a, b):
     return bytes(x ^ y for x, y in zip(a, b, strict=True))
 
 
-def inverse_mixed(state):
-    """InvMixColumns, which decryption_keys applies to all keys but the first and the last."""
-    return decryption_keys([b"", state, b""])[0]
+def mixed(state, row):
+    """Each column times the circulant matrix with this first row."""
+    out = bytearray(16)
+    for at in range(16):
+        for k in range(4):
+            out[at] ^= TIMES[row[(k - at) % 4]][state[at // 4 * 4 + k]]
+    return bytes(out)
 
 
-def decrypted(keys, state):
+def encrypted(state, keys):
+    state = xor(state, keys[0])
+    for number, key in enumerate(keys[1:], 1):
+        state = bytes(SBOX[state[(i + 4 * (i % 4)) % 16]] for i in range(16))
+        if number + 1 < len(keys):
+            state = mixed(state, (2, 3, 1, 1))
+        state = xor(state, key)
+    return state
+
+
+def decrypted(state, keys):
     for number in range(len(keys) - 1, 0, -1):
         state = xor(state, keys[number])
         if number + 1 < len(keys):
-            state = inverse_mixed(state)
+            state = mixed(state, (14, 11, 13, 9))
         state = bytes(INVERSE_SBOX[state[(i - 4 * (i % 4)) % 16]] for i in range(16))
     return xor(state, keys[0])
 
 
+def expanded(key):
+    words = [key[i : i + 4] for i in range(0, len(key), 4)]
+    nk, constant = len(words), 1
+    for i in range(nk, 4 * (nk + 7)):
+        word = words[-1]
+        if i % nk == 0:
+            word = bytes(SBOX[b] for b in word[1:] + word[:1])
+            word = bytes([word[0] ^ constant]) + word[1:]
+            constant = byte_product(constant, 2)
+        elif nk == 8 and i % nk == 4:
+            word = bytes(SBOX[b] for b in word)
+        words.append(xor(word, words[i - nk]))
+    return [b"".join(words[i : i + 4]) for i in range(0, len(words), 4)]
+
+
 def times_x(a):
     return a >> 1 ^ (0xE1 << 120 if a & 1 else 0)
+
+
+def product(a, b):
+    """Algorithm 1, on integers whose top bit is the coefficient of x^0."""
+    result = 0
+    for bit in range(127, -1, -1):
+        if b >> bit & 1:
+            result ^= a
+        a = times_x(a)
+    return result
 
 
 def next_tweak(tweak):
@@ -87,7 +142,8 @@ def words(*blocks):
 
 def schedule(keys):
     """A paraes_schedule, with the round keys of the equivalent inverse cipher."""
-    inverse = [keys[0], *decryption_keys(keys), keys[-1]]
+    inverse = [mixed(key, (14, 11, 13, 9)) for key in keys]
+    inverse[0], inverse[-1] = keys[0], keys[-1]
     return words(*keys).ljust(240, b"\0") + words(*reversed(inverse)).ljust(240, b"\0")
 
 
@@ -115,8 +171,8 @@ def test_every_value_of_every_byte_in_every_lane(program, generator, rounds):
     keys = [generator.randbytes(16) for _ in range(rounds + 1)]
     blocks = single_bytes(generator.randbytes(16))
     results = {
-        "ecb_encrypt": {b: encrypt_block(keys, b) for b in blocks},
-        "ecb_decrypt": {b: decrypted(keys, b) for b in blocks},
+        "ecb_encrypt": {b: encrypted(b, keys) for b in blocks},
+        "ecb_decrypt": {b: decrypted(b, keys) for b in blocks},
     }
     # Blocks of a thread are 32 apart, and in tables each thread of a warp has its own copy.
     slices = 32 if program.option("KEYS_SLICED") or LONG else 2
@@ -141,7 +197,7 @@ def test_single_blocks(program, generator, rounds):
     device.launch(
         "gcm_masks", key=device.schedules[0], messages=messages, count=len(blocks), scratch=masks
     )
-    result = {b: encrypt_block(keys, b) for b in set(blocks)}
+    result = {b: encrypted(b, keys) for b in set(blocks)}
     found = split(device.memory.content(masks, 16 * len(blocks)))
     check(found, [result[b] for b in blocks], blocks)
 
@@ -161,7 +217,7 @@ def test_expansions(program, generator, size):
     found = device.memory.content(out, 480 * len(keys))
     check(
         [found[480 * k :][:480] for k in range(len(keys))],
-        [schedule(round_keys(key)) for key in keys],
+        [schedule(expanded(key)) for key in keys],
         keys,
     )
 
@@ -247,9 +303,9 @@ def check_tables(program, blocks, factors):
     texts, expected = [], []
     for key, block, lane in blocks:
         texts.append((block + bytes(16 * (8 + lane)), key))
-        result = ghash_product(factors[key], int.from_bytes(block, "big"))
+        result = product(factors[key], int.from_bytes(block, "big"))
         if lane == 7:  # its own power, by which it multiplies without tables, is H^8, too
-            result = ghash_product(factors[key], result)
+            result = product(factors[key], result)
         expected.append(result)
     check(hashed(device, texts, powers, 8), expected, [block for _, block, _ in blocks])
 
@@ -302,7 +358,7 @@ def test_tensor_streams(tensor_program, generator, lanes):
     subkey = generator.getrandbits(128)
     weights = [ONE]
     for _ in range(device.hash_threads):
-        weights.append(ghash_product(weights[-1], subkey))
+        weights.append(product(weights[-1], subkey))
     powers = [powers_of(device, dict(enumerate(weights)))]
     blocks = 70 if lanes == 32 else 64
     places = range(blocks) if LONG else range(lanes // 16, blocks, 9)
@@ -320,9 +376,9 @@ def test_tensor_products_at_random(tensor_program, generator):
         text = [generator.getrandbits(128) for _ in range(64)]
         total = 0
         for stream in range(16):
-            z = ghash_product(text[stream], p[32]) ^ ghash_product(text[16 + stream], p[16])
-            z = ghash_product(z ^ text[32 + stream], p[16]) ^ text[48 + stream]
-            total ^= ghash_product(z, p[16 - stream])
+            z = product(text[stream], p[32]) ^ product(text[16 + stream], p[16])
+            z = product(z ^ text[32 + stream], p[16]) ^ text[48 + stream]
+            total ^= product(z, p[16 - stream])
         texts.append((b"".join(block.to_bytes(16, "big") for block in text), k))
         powers.append(powers_of(device, p))
         expected.append(total)
@@ -370,11 +426,11 @@ def test_tweaks_of_blocks(program, generator):
         text = [generator.randbytes(16) for _ in tweaks]
         given = device.memory.allocate(words(*text))
         out = device.memory.allocate(bytes(16 * len(text)))
-        for entry, cipher in (("xts_encrypt", encrypt_block), ("xts_decrypt", decrypted)):
+        for entry, cipher in (("xts_encrypt", encrypted), ("xts_decrypt", decrypted)):
             message = [launch.Message(0, 16 * len(text))]
             device.tiles(entry, message, given, out, scratch=scratch, unit_blocks=blocks)
             expected = [
-                xor(cipher(keys, xor(block, tweak)), tweak)
+                xor(cipher(xor(block, tweak), keys), tweak)
                 for block, tweak in zip(text, tweaks, strict=True)
             ]
             check(split(device.memory.content(out, 16 * len(text))), expected, tweaks)
