@@ -60,11 +60,11 @@ def mad(samples: Samples) -> float:
     return float(np.median(np.abs(values - np.median(values))))
 
 
-def median_interval(samples: Samples) -> Interval:
+def median_interval(samples: Samples, confidence: float = CONFIDENCE) -> Interval:
     """Return the interval of the median from order statistics, exact for continuous distributions.
 
     [x(k), x(n+1-k)] covers the median with probability 1 - 2 P(B < k), B binomial (n, 1/2). The
-    interval has the largest k that reaches 95 %. Fewer than 6 samples cannot reach 95 %:
+    interval has the largest k that reaches `confidence`. Fewer than 6 samples cannot reach 95 %:
     then it is the whole range, and `coverage` is lower.
     """
     values = np.sort(np.asarray(samples, dtype=float))
@@ -77,7 +77,7 @@ def median_interval(samples: Samples) -> Interval:
         term = math.lgamma(n + 1) - math.lgamma(k) - math.lgamma(n - k + 2) - n * math.log(2)
         below += math.exp(term)
         coverage = 1 - 2 * below
-        if coverage < CONFIDENCE:
+        if coverage < confidence:
             break
         best, best_coverage = k, coverage
     return Interval(float(values[best - 1]), float(values[n - best]), max(0.0, best_coverage))
@@ -123,10 +123,10 @@ def bootstrap_medians(
     return (values[pick[0]] + values[pick[1]]) / 2
 
 
-def resampled(groups: Sequence[Samples]) -> list[np.ndarray]:
+def resampled(groups: Sequence[Samples], replicates: int = REPLICATES) -> list[np.ndarray]:
     """Return the medians of each group's resamples, with a fixed seed."""
     rng = np.random.default_rng(SEED)
-    return [bootstrap_medians(group, rng) for group in groups]
+    return [bootstrap_medians(group, rng, replicates) for group in groups]
 
 
 def resampled_together(
@@ -151,13 +151,14 @@ def resampled_together(
     return drawn
 
 
-def percentiles(values: np.ndarray) -> Interval | None:
-    """Return the central 95 % of `values` without NaN; None if there are no others."""
+def percentiles(values: np.ndarray, confidence: float = CONFIDENCE) -> Interval | None:
+    """Return the central interval of `values` without NaN; None if there are no others."""
     finite = values[np.isfinite(values)]
     if finite.size == 0:
         return None
-    low, high = np.quantile(finite, [ALPHA / 2, 1 - ALPHA / 2])
-    return Interval(float(low), float(high))
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(finite, [tail, 1 - tail])
+    return Interval(float(low), float(high), confidence)
 
 
 # Up to this many values the distribution of a rank statistic is computed exactly.
