@@ -99,7 +99,7 @@ template <class T>
 class Enqueued {
  public:
   Enqueued(T done, const DeviceUse& use) : done_(std::move(done)), use_(use) {}
-  Enqueued(Enqueued&&) = default;
+  Enqueued(Enqueued&&) noexcept = default;
   Enqueued& operator=(Enqueued&&) = delete;
   ~Enqueued() {
     if (!is_usable(use_)) abandon(done_);

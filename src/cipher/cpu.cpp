@@ -131,7 +131,7 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
     JobList<SegmentCipher::Segment> jobs(direction);
     for (;; end = std::ranges::find_if_not(segments, is_short)) {
       const auto count = static_cast<std::size_t>(end - segments.begin());
-      jobs.crypt(short_, segments.first(count), nonces);
+      jobs.crypt(kernel_, short_, segments.first(count), nonces);
       if (end == segments.end()) return;
       if (!end->done) crypt_one(*this, direction, nonces, *end);
       segments = segments.subspan(count + 1);
@@ -164,7 +164,7 @@ class CpuGcm final : public InLockedMemory, public OnCpu<GcmCipher> {
       for (;;) {
         const auto other = std::ranges::find_if_not(rest, is_listed);
         const auto listed = static_cast<std::size_t>(other - rest.begin());
-        jobs.crypt(short_, rest.first(listed));
+        jobs.crypt(kernel_, short_, rest.first(listed));
         if (other == rest.end()) return;
         if (is_one_call(*other)) GcmCipher::crypt_texts(direction, {&*other, 1});
         rest = rest.subspan(listed + 1);
@@ -268,17 +268,17 @@ void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments) {
     const GcmCipher& cipher = entry.cipher->gcm();
     const SegmentNonces& nonces = entry.cipher->nonces();
     if (const ShortGcmKey* key = cipher.short_key(text_bytes(direction, entry.segment))) {
-      if (count == jobs.most || key->kernel != kernel) {
-        jobs.run(count);
+      if (count != 0 && (count == jobs.most || key->kernel != kernel)) {
+        jobs.run(*kernel, count);
         count = 0;
-        kernel = key->kernel;
       }
+      kernel = key->kernel;
       jobs.set(count++, *key, nonces, entry.segment);
     } else {
       cipher.crypt(direction, nonces, {&entry.segment, 1});
     }
   }
-  jobs.run(count);
+  if (count != 0) jobs.run(*kernel, count);
 }
 
 }  // namespace paraes::detail

@@ -33,16 +33,18 @@ class JobList : NonCopyable {
 
   explicit JobList(Direction direction) : direction_(direction) {}
 
-  // Processes messages under one key, except segments that are done. Segments need their nonces.
+  // Processes messages under one key of this kernel, except segments that are done. Segments need
+  // their nonces.
   template <class... Nonces>
-  void crypt(const ShortGcmKey& key, std::span<Message> messages, const Nonces&... nonces) {
+  void crypt(const Kernel& kernel, const ShortGcmKey& key, std::span<Message> messages,
+             const Nonces&... nonces) {
     while (!messages.empty()) {
       const std::size_t taken = std::min(most, messages.size());
       std::size_t count = 0;
       for (Message& message : messages.first(taken)) {
         if (!is_done(message)) set(count++, key, nonces..., message);
       }
-      run(count);
+      run(kernel, count);
       messages = messages.subspan(taken);
     }
   }
@@ -67,11 +69,10 @@ class JobList : NonCopyable {
            (direction_ == Direction::encrypt || text.expected_tag.size() == segment_tag_bytes);
   }
 
-  // Processes the first `count` messages, whose keys are of one kernel.
-  void run(std::size_t count) {
+  // Processes the first `count` messages, whose keys are of this kernel.
+  void run(const Kernel& kernel, std::size_t count) {
     if (count == 0) return;
     const bool encrypts = direction_ == Direction::encrypt;
-    const Kernel& kernel = *jobs_->key->kernel;
     (encrypts ? kernel.gcm_seal_many : kernel.gcm_open_many)(jobs_, count);
     for (std::size_t i = 0; i < count; ++i) {
       finish(direction_, *messages_[i], encrypts || jobs_[i].intact);

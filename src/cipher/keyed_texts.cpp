@@ -101,7 +101,7 @@ class KeyedRange {
         one(keys_[i], texts[i].text);
       }
     }
-    jobs_.run(count);
+    jobs_.run(kernel_, count);
   }
 
   void one(const ShortGcmKey& key, GcmText& text) const {
