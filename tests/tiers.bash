@@ -33,39 +33,51 @@ later=$(names $later_folders basis.GpuHashes basis.GpuRounds basis.GpuSchedules 
   manual.lab python.data_tools python.object_stores python.types secrets.python \
   secrets.ranks structure.programs.later structure.soundness structure.tiers supercop)
 
-# Tests that `ci` leaves out while the files on which they depend are those of the last run of the part of
-# `long` that has the same name, and these tests: those of the code that NVIDIA's compiler makes; GPU programs
-# on further devices, simulated ones and in other shapes; the laboratory beyond its command; MPI beyond its
-# command and formats; packages; the storage of others; and the folders for SUPERCOP.
-declare -A repeated repeated_sources
-repeated[machine-code]=$(names basis.machine_code gpu.compiled gpu.machine_code gpu.proof ct.gpu.bitslice \
-  ct.gpu.tables ct.gpu.tensor)
-repeated_sources[machine-code]='src/gpu/device src/gpu/programs src/gpu/embedded.hpp src/kernels bench/gpu_model
+# The parts of `ci`. Each is left out while the files on which it depends are those of the last commit at which
+# all of its tests passed, by tests/long-results.md. Such a part is a name of tests, or a build of its own.
+# mpi and packages list what is theirs, not all that their programs compile: the first tier has Open MPI and
+# `install.*`, which would show a fault in the rest.
+declare -A part_tests part_sources
+part_tests[machine-code]=$(names basis.machine_code gpu.compiled gpu.machine_code gpu.proof ct.gpu)
+part_sources[machine-code]='src/gpu/device src/gpu/programs src/gpu/embedded.hpp src/kernels bench/gpu_model
   bench/gpu_proof cmake/embed.cmake tests/basis tests/ct/gpu tests/gpu/compiled tests/gpu/program_source.cpp
   tests/gpu/test_machine_code.py tests/gpu/test_machine_code_proof.py tests/requirements/chips.txt tests/secrets
   tests/support'
-repeated[devices]=$(names basis.GpuHashes basis.GpuRounds basis.GpuSchedules basis.GpuTweaks gpu.HashTablesOnDevice \
+part_tests[devices]=$(names basis.GpuHashes basis.GpuRounds basis.GpuSchedules basis.GpuTweaks gpu.HashTablesOnDevice \
   gpu.Nvrtc gpu.HipRtc gpu.Targets gpu.simulated gpu.small_device gpu.small_device_many gpu.two_devices \
   gpu.two_devices_ciphers gpu.two_devices_many gpu.unrolled)
-repeated_sources[devices]='src include cmake tests/basis tests/gpu tests/requirements tests/support'
-repeated[lab]=$(names lab.browser lab.bundle lab.claims lab.compare lab.damage lab.drawing lab.latex lab.pousa \
+part_sources[devices]='src include cmake tests/basis tests/gpu tests/requirements tests/support'
+part_tests[lab]=$(names lab.browser lab.bundle lab.claims lab.compare lab.damage lab.drawing lab.latex lab.pousa \
   lab.report lab.reproduce lab.resume lab.summary)
 # Of the reports, those that a test reads: others come with each measurement.
-repeated_sources[lab]='bench/CMakeLists.txt bench/axes.cpp bench/axes.hpp bench/bench.cpp bench/bench.hpp bench/compact
+part_sources[lab]='bench/CMakeLists.txt bench/axes.cpp bench/axes.hpp bench/bench.cpp bench/bench.hpp bench/compact
   bench/comparison bench/figures bench/file bench/harness bench/lists.hpp bench/memory bench/report
   bench/results/zen4-2cores-aa-a.json bench/results/zen4-2cores-aa-b.json bench/results/zen4-2cores-papers-aa.json
   bench/rivals bench/scripts.py bench/suites bench/system python/paraes tests/lab tests/requirements tests/support'
-repeated[stores]=$(names python.data_tools python.object_stores)
-repeated_sources[stores]='python src/messages tests/python tests/requirements tests/support'
-repeated[supercop]=$(names supercop)
-repeated_sources[supercop]='packaging/supercop src include tests/supercop'
-# These two parts of `long` have more tests than `ci`.
-repeated[mpi]=$(names mpi.mpich mpi.openmpi.faults mpi.openmpi.hosts mpi.openmpi.large mpi.openmpi.threads)
-repeated_sources[mpi]='mpi cli/arguments cli/files cli/plan cli/run cli/secrets cli/streams src/core src/files src/io
+part_tests[stores]=$(names python.data_tools python.object_stores)
+part_sources[stores]='python src/messages tests/python tests/requirements tests/support'
+part_tests[supercop]=$(names supercop)
+part_sources[supercop]='packaging/supercop src include tests/supercop'
+part_tests[mpi]=$(names mpi.mpich mpi.openmpi.faults mpi.openmpi.hosts mpi.openmpi.large mpi.openmpi.threads)
+part_sources[mpi]='mpi cli/arguments cli/files cli/plan cli/run cli/secrets cli/streams src/core src/files src/io
   src/messages src/streams tests/mpi tests/support'
-repeated[packages]=$(names packages.deb packages.provenance packages.wheel)
-repeated_sources[packages]='packaging cmake include CMakeLists.txt bench/CMakeLists.txt cli/CMakeLists.txt
+part_tests[packages]=$(names packages.deb packages.provenance packages.wheel)
+part_sources[packages]='packaging cmake include CMakeLists.txt bench/CMakeLists.txt cli/CMakeLists.txt
   mpi/CMakeLists.txt python/CMakeLists.txt src/CMakeLists.txt pyproject.toml tests/packages'
+part_tests[bench]=$(names bench gpu.check gpu.pack lab.analysis lab.bench lab.cli lab.cluster lab.configurations \
+  lab.crossover lab.derived lab.estimate lab.machines lab.papers lab.pictures lab.scaling lab.statistics manual.lab)
+part_sources[bench]='bench cli cmake include packaging/manual python src tests/bench tests/gpu tests/lab
+  tests/manual tests/requirements tests/support'
+part_tests[ct]=$(names ct.O2 ct.Welch ct.steps secrets.python secrets.ranks)
+part_sources[ct]='cmake include mpi python src tests/ct tests/secrets tests/support'
+part_tests[filesystems]=$(names filesystems.bench filesystems.calls filesystems.disks filesystems.faults filesystems.mpi)
+part_sources[filesystems]='cli cmake include mpi src tests/faults tests/filesystems tests/support'
+common_sources='CMakeLists.txt CMakePresets.json cmake include src tests/CMakeLists.txt tests/discover.cmake
+  tests/programs.cmake tests/support tests/tiers.bash tests/unit'
+part_sources[aarch64]="$common_sources cli tests/basis tests/conformance tests/dispatch tests/emulated"
+part_sources[asan]="$common_sources cli bench tests/bench tests/c tests/cli tests/conformance tests/differential
+  tests/dispatch tests/fuzz tests/gpu tests/limits tests/proofs tests/secrets"
+part_sources[tsan]="$common_sources tests/differential tests/gpu"
 
 # Not under AddressSanitizer, besides what later tiers have: OpenCL's compilers, which are not built for it;
 # failing system calls, which would hit the sanitizer's own; damaged messages, of which fuzz.* tries more;
