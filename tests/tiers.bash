@@ -33,8 +33,8 @@ later=$(names $later_folders basis.GpuHashes basis.GpuRounds basis.GpuSchedules 
   manual.lab python.data_tools python.object_stores python.types secrets.python \
   secrets.ranks structure.programs.later structure.soundness structure.tiers supercop)
 
-# The parts of `ci`. Each is left out while the files on which it depends are those of the last commit at which
-# all of its tests passed, by tests/long-results.md. Such a part is a name of tests, or a build of its own.
+# The parts of `ci`: tests, or a build of its own. Each is left out while the files on which it depends are the
+# same as when it was recorded in tests/long-results.md that all of its tests passed.
 # mpi and packages list what is theirs, not all that their programs compile: the first tier has Open MPI and
 # `install.*`, which would show a fault in the rest.
 declare -A part_tests part_sources
@@ -80,10 +80,10 @@ part_sources[asan]="$common_sources cli bench tests/bench tests/c tests/cli test
 part_sources[tsan]="$common_sources tests/differential tests/gpu"
 
 # Not under AddressSanitizer, besides what later tiers have: OpenCL's compilers, which are not built for it;
-# failing system calls, which would hit the sanitizer's own; damaged messages, of which fuzz.* tries more;
+# declarations that only a compiler reads; failing system calls, which would hit the sanitizer's own; damaged messages, of which fuzz.* tries more;
 # vectors that the library's own tests read; other programs in Python or MPI; what decides functions for all
 # inputs, which does not look for accesses. The filters below leave out single cases.
-not_sanitized=$(names basis gpu.Gpu gpu.ManyMessages gpu.KernelsOnDevice gpu.OneKey cli.gpu cli.tamper cli.vectors \
+not_sanitized=$(names basis gpu.declarations gpu.Gpu gpu.ManyMessages gpu.KernelsOnDevice gpu.OneKey cli.gpu cli.tamper cli.vectors \
   docs faults filesystems install interop manual mpi python structure)
 
 # Other targets than those of the build preset.
