@@ -51,7 +51,8 @@ part_tests[lab]=$(names lab.browser lab.bundle lab.claims lab.compare lab.damage
   lab.report lab.reproduce lab.resume lab.summary)
 # Of the reports, those that a test reads: others come with each measurement.
 part_sources[lab]='bench/CMakeLists.txt bench/axes.cpp bench/axes.hpp bench/bench.cpp bench/bench.hpp bench/compact
-  bench/comparison bench/figures bench/file bench/harness bench/lists.hpp bench/memory bench/report
+  bench/comparison bench/figure_commands.py bench/figure_table.py bench/figures bench/file bench/harness
+  bench/lists.hpp bench/memory bench/report
   bench/results/zen4-2cores-aa-a.json bench/results/zen4-2cores-aa-b.json bench/results/zen4-2cores-papers-aa.json
   bench/rivals bench/scripts.py bench/suites bench/system python/paraes tests/lab tests/requirements tests/support'
 part_tests[stores]=$(names python.data_tools python.object_stores)

@@ -9,8 +9,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import cases
+
+sys.path.insert(0, str(cases.TREE / "bench"))
+import figure_commands
 
 FIGURES = cases.TREE / "bench/figures"
 
@@ -60,17 +64,16 @@ def figures_of_commands(name, medians):
     """Return the lines of `disk` or `programs` by name, with made up times of their commands."""
     loaded = cases.load("figures")
 
-    class MadeUpCommands(loaded.Commands):
+    class MadeUpCommands(figure_commands.Commands):
         def shell(self, command):
-            for path in ("big", "big.paes"):
-                pathlib.Path(self.folder, path).touch()
+            pass
 
         def run(self, bytes_, **commands):
             return {command: medians.get(command, 1) for command in commands}
 
-    loaded.Commands = MadeUpCommands
     table = loaded.Table()
-    with tempfile.TemporaryDirectory() as folder:
+    with (mock.patch.object(figure_commands, "Commands", MadeUpCommands),
+          tempfile.TemporaryDirectory() as folder):
         vars(loaded)[name](table, "/absent/paraes", folder, 1)
         left = os.listdir(folder)
     assert not left, left
