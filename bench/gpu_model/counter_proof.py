@@ -14,6 +14,7 @@ import processor
 import standard
 import symbolic
 from decisions import FALSE, TRUE, Diagrams
+from rules import Region
 from symbols import FIRST_OUTPUT, FIRST_TEXT, ONE, ROUND_KEYS, ZERO, NotProven, Symbols
 from words import PerThread
 
@@ -218,11 +219,11 @@ class Tile:
             for w in range(4)
         }
         size = 16 * LANES * (BLOCKS - 1) + 16
-        self.output = symbolic.Region("output", of_all_lanes(out_at), size, {})
+        self.output = Region("output", of_all_lanes(out_at), size, {})
         self.machine.regions = [
-            symbolic.Region("the key", of_all_lanes(key_at, 0), len(key), key_words),
-            symbolic.Region("the counter", of_all_lanes(message_at + 40, 0), 16, counter_words),
-            symbolic.Region("the text", of_all_lanes(in_at), size, blocks),
+            Region("the key", of_all_lanes(key_at, 0), len(key), key_words),
+            Region("the counter", of_all_lanes(message_at + 40, 0), 16, counter_words),
+            Region("the text", of_all_lanes(in_at), size, blocks),
             self.output,
         ]
         if check:

@@ -29,7 +29,7 @@ class Shape:
         if self.name == "P2R":
             text = text.removeprefix("PR,")
         self.texts = split_operands(text)
-        self.reads, self.writes = set(), []
+        self.guard, self.reads, self.writes = guard, set(), []
         if guard:
             self.reads.update(registers_in(guard))
         kind = self.name.lstrip("U")

@@ -29,6 +29,7 @@ import standard
 import symbolic
 import symbols
 from gpu_programs import CASES, LONG
+from rules import Region
 from symbols import ONE, ZERO, NotProven
 
 CTR = counter_proof.MODES["CTR"]
@@ -188,8 +189,8 @@ def run_lines(text, words=1, name="the key"):
         *(entry, memory, struct.pack("<QQ", key, out), 32, 0, 1, 0, processor.Counts(entry)),
     )
     of_key = {4 * w: tuple(known.key(0, 32 * w + i) for i in range(32)) for w in range(words)}
-    stored = symbolic.Region("output", [out] * 32, 4 * words, {})
-    machine.regions = [symbolic.Region(name, [key] * 32, 4 * words, of_key), stored]
+    stored = Region("output", [out] * 32, 4 * words, {})
+    machine.regions = [Region(name, [key] * 32, 4 * words, of_key), stored]
     machine.run()
     return stored.words
 
