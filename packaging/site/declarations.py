@@ -311,7 +311,7 @@ class Reader:
                 return self.read_scope()
             kind = re.match(r"(?:typedef )?(class|struct|enum(?: class)?)\b", plain)
             if kind and "(" not in plain:
-                return self.read_type(plain, end, kind[1].split()[0], "PARAES_HIDDEN" in head)
+                return self.read_type(plain, end, kind[1].split()[0])
             if open_parenthesis(plain) is None:  # an initialiser
                 end = self.scan_initialised(end)
                 text = tidy(self.text[start:end])
@@ -351,11 +351,9 @@ class Reader:
                 return rest
             at = rest
 
-    def read_type(self, plain, brace, kind, hidden):
+    def read_type(self, plain, brace, kind):
         name = re.match(r"(?:typedef )?(?:class|struct|enum(?: class)?) (\w+)", plain)
         made = Declaration(kind, name[1] if name else "", plain.removeprefix("typedef "))
-        if hidden:
-            made.kind = "hidden"
         self.at = brace + 1
         if kind == "enum":
             self.read_values(made)

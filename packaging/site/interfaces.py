@@ -126,7 +126,7 @@ class Page:
             self.write_type(item, first, owner, level)
         elif all(found.overrides and not item.comment for found in item.declarations):
             self.write_overrides(item, owner)
-        elif first.kind != "hidden":
+        else:
             own, rest = apart(item)
             self.write_group(own, owner, level)
             for other in rest:
@@ -136,7 +136,7 @@ class Page:
                     self.write_group(other, owner, level)
 
     def write_group(self, item, owner, level):
-        found = [each for each in item.declarations if each.kind != "hidden"]
+        found = item.declarations
         distinct = {each.name: each for each in found}
         names = list(distinct)
         title = ", ".join(f"`{shown_name(each)}`" for each in distinct.values())
@@ -227,13 +227,9 @@ class Page:
         self.put("Overrides " + ", ".join(spans) + ".")
 
     def base_of(self, owner, name):
-        for other, (page, anchor) in self.names.places.items():
-            if (
-                other.endswith(f"::{name}")
-                and other != f"{owner}::{name}"
-                and other.split("::")[0] in ("Source", "PositionalSource", "Sink", "PositionalSink")
-            ):
-                return page, anchor
+        for base in ("Source", "PositionalSource", "Sink", "PositionalSink"):
+            if base != owner and f"{base}::{name}" in self.names.places:
+                return self.names.places[f"{base}::{name}"]
         return None
 
 

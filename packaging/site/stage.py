@@ -14,6 +14,7 @@ _loader = importlib.machinery.SourceFileLoader("links", str(TREE / "tests/docs/l
 links = importlib.util.module_from_spec(importlib.util.spec_from_loader("links", _loader))
 _loader.exec_module(links)
 
+INDEX = "docs/README.md"
 TARGET = re.compile(
     r"(\]\(\s*)(<[^>]*>|[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)((?:\s+\"[^\"]*\")?\s*\))"
 )
@@ -49,7 +50,7 @@ def place_of(path):
     name = path.as_posix()
     if name == "README.md":
         return "index.md"
-    if name == "docs/README.md":
+    if name == INDEX:
         return "documents.md"
     return name.removeprefix("docs/")
 
@@ -61,7 +62,6 @@ class Stage:
         self.generated = generated  # "include/paraes/io.hpp" to its page
         self.pages = {}  # path in the tree to the place in the site
         self.waiting = []  # pages that are to be written
-        self.titles = {}
 
     # ---- Places
 
@@ -142,9 +142,8 @@ class Stage:
                 ):
                     inner = path.relative_to(self.tree)
                     name = path.relative_to(self.tree / folder).as_posix()
-                    shown = f"[{self.title(inner)}]" if is_page(path) else f"[`{name}`]"
                     there = self.relative(place, self.target(inner, folder))
-                    lines.append(f"- {shown}({there})")
+                    lines.append(f"- [`{name}`]({there})")
             self.write(place, "\n".join(lines) + "\n", searched=False)
         return place
 
@@ -161,13 +160,6 @@ class Stage:
     @staticmethod
     def in_docs(folder):
         return folder.parts[:1] == ("docs",)
-
-    def title(self, path):
-        if path not in self.titles:
-            text = (self.tree / path).read_text(encoding="utf-8")
-            found = re.search(r"^# +(.*)$", text, re.MULTILINE)
-            self.titles[path] = found[1].replace("`", "") if found else path.name
-        return self.titles[path]
 
     @staticmethod
     def relative(page, place):
@@ -262,10 +254,9 @@ def with_lists(lines, plain):
 # ---- Navigation
 
 
-def navigation(stage, index="docs/README.md"):
+def navigation(stage):
     """The sections of the index of the documents, each with its pages: title to list."""
-    index = pathlib.PurePosixPath(index)
-    text = (stage.tree / index).read_text(encoding="utf-8")
+    text = (stage.tree / INDEX).read_text(encoding="utf-8")
     listed, wrong = [], []
     section = None
     for line in text.splitlines():
@@ -275,12 +266,11 @@ def navigation(stage, index="docs/README.md"):
             # Behind the colon, links are part of the description.
             line = line.partition("): ")[0] + ")"
             for shown, target in re.findall(r"\[([^]]+)\]\(([^)#\s]+)\)", line):
-                path = index.parent / target
-                path = pathlib.PurePosixPath(posixpath.normpath(path.as_posix()))
+                path = pathlib.PurePosixPath(posixpath.normpath(f"docs/{target}"))
                 if (stage.tree / path).exists():
                     listed.append((section, path, shown))
                 else:
-                    wrong.append(f"{index}: {target} does not exist")
+                    wrong.append(f"{INDEX}: {target} does not exist")
     if wrong:
         raise StageError("\n".join(wrong))
     known = {path for _, path, _ in listed}
@@ -292,22 +282,14 @@ def navigation(stage, index="docs/README.md"):
 
 def entry(stage, path, shown, known):
     """A page, or a folder with those of its pages that are not listed by themselves."""
-    named = not shown.endswith((".md", "/"))
     folder = path.parent if path.name == "README.md" else path
-    if not (stage.tree / folder).is_dir():
-        return {shown if named else stage.title(path): stage.page(path)}
-    if (stage.tree / folder / "README.md").is_file():
-        first = stage.page(folder / "README.md")
-        title = shown if named else stage.title(folder / "README.md")
-    else:
-        first = stage.listing(folder)
-        title = shown if named else folder.name.capitalize()
+    first = stage.target(folder, INDEX)
     others = []
-    for item in sorted((stage.tree / folder).glob("*.md")):
+    for item in sorted((stage.tree / folder).glob("*.md")):  # none for a page
         inside = pathlib.PurePosixPath(item.relative_to(stage.tree).as_posix())
         if inside.name != "README.md" and inside not in known:
             others.append(stage.page(inside))
-    return {title: [first, *others] if others else first}
+    return {shown: [first, *others] if others else first}
 
 
 def places_in(sections):
@@ -328,8 +310,8 @@ def missing(stage, sections):
             path = pathlib.Path(folder, name).relative_to(stage.tree)
             if (
                 is_page(path)
-                and path.as_posix() != "docs/README.md"
+                and path.as_posix() != INDEX
                 and place_of(path) not in reached
             ):
-                found.append(f"docs/README.md: no link leads to {path.as_posix()}")
+                found.append(f"{INDEX}: no link leads to {path.as_posix()}")
     return found
