@@ -1,6 +1,7 @@
 """Manual pages, in the macros of man(7)."""
 
 import re
+import textwrap
 
 from sections import ENVIRONMENT, FILES, OVERVIEW, RELATED, uses_age
 from texts import example_line, flags_of, sentence, sentences, spans, stands_for_value
@@ -24,17 +25,8 @@ def italic(text):
 
 
 def wrapped(text):
-    """Lines, broken at spaces, of at most WIDTH bytes each."""
-    lines, size = [], WIDTH + 1
-    for word in filter(None, text.split(" ")):
-        length = len(word.encode())
-        if size + 1 + length > WIDTH:
-            lines.append(word)
-            size = length
-        else:
-            lines[-1] += " " + word
-            size += 1 + length
-    return lines
+    """Lines, broken at spaces alone."""
+    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def phrase(summary):
