@@ -1,5 +1,6 @@
 #include "paraes/secret.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -26,13 +27,14 @@ bool constant_time_equal(std::span<const std::uint8_t> a,
 namespace {
 
 #if defined(__x86_64__)
-// Whether there are ymm and zmm registers that instructions may access. __builtin_cpu_supports says
-// that as well, but with it, a constructor reads a dozen leaves of CPUID whenever a program starts,
-// and in a virtual machine each takes several microseconds.
-struct VectorRegisters {
-  bool ymm = false;
-  bool zmm = false;
-};
+// The widest vector registers that instructions may access. __builtin_cpu_supports says that as
+// well, but with it, a constructor reads a dozen leaves of CPUID whenever a program starts, and in
+// a virtual machine each takes several microseconds.
+enum class VectorRegisters : std::uint8_t { unknown, xmm, ymm, zmm };
+
+// Not a local static: its guard calls the C++ runtime while registers hold secrets, and makes the
+// child of a fork() wait forever for a thread of its parent.
+constinit std::atomic<VectorRegisters> widest_registers = VectorRegisters::unknown;
 
 VectorRegisters find_vector_registers() noexcept {
   std::uint32_t a;
@@ -41,19 +43,16 @@ VectorRegisters find_vector_registers() noexcept {
   std::uint32_t d;
   __cpuid(1, a, b, c, d);
   constexpr std::uint32_t osxsave_and_avx = 3U << 27;
-  if ((c & osxsave_and_avx) != osxsave_and_avx) return {};
+  if ((c & osxsave_and_avx) != osxsave_and_avx) return VectorRegisters::xmm;
   // XCR0 says which registers the system saves: bits 1 and 2 are the xmm and ymm registers, bits 5
   // to 7 those of AVX-512.
   std::uint32_t xcr0;
   __asm__ volatile("xgetbv" : "=a"(xcr0), "=d"(d) : "c"(0));
-  VectorRegisters found;
-  found.ymm = (xcr0 & 0x06U) == 0x06U;
-  if ((xcr0 & 0xe6U) == 0xe6U) {
-    __cpuid_count(7, 0, a, b, c, d);
-    constexpr std::uint32_t avx512f = 1U << 16;
-    found.zmm = (b & avx512f) != 0;
-  }
-  return found;
+  if ((xcr0 & 0x06U) != 0x06U) return VectorRegisters::xmm;
+  if ((xcr0 & 0xe6U) != 0xe6U) return VectorRegisters::ymm;
+  __cpuid_count(7, 0, a, b, c, d);
+  constexpr std::uint32_t avx512f = 1U << 16;
+  return (b & avx512f) != 0 ? VectorRegisters::zmm : VectorRegisters::ymm;
 }
 #endif
 
@@ -69,14 +68,18 @@ void wipe_vector_registers() noexcept {
       :
       : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
         "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-  static const VectorRegisters registers = find_vector_registers();
-  if (!registers.ymm) return;
+  VectorRegisters widest = widest_registers.load(std::memory_order_relaxed);
+  if (widest == VectorRegisters::unknown) {
+    widest = find_vector_registers();
+    widest_registers.store(widest, std::memory_order_relaxed);
+  }
+  if (widest == VectorRegisters::xmm) return;
   __asm__ volatile("vzeroall"
                    :
                    :
                    : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                      "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-  if (!registers.zmm) return;
+  if (widest == VectorRegisters::ymm) return;
   __asm__ volatile(
       "vpxorq %%zmm16, %%zmm16, %%zmm16\nvpxorq %%zmm17, %%zmm17, %%zmm17\n"
       "vpxorq %%zmm18, %%zmm18, %%zmm18\nvpxorq %%zmm19, %%zmm19, %%zmm19\n"
@@ -109,14 +112,20 @@ void wipe_vector_registers() noexcept {
 #endif
 }
 
-}  // namespace
-
-[[gnu::noinline]] void wipe_stack() noexcept {
+[[gnu::noinline]] void wipe_below() noexcept {
   // More than what any operation of the library leaves there: tests/secrets searches the stacks.
   constexpr std::size_t bytes = std::size_t{16} << 10;
   std::uint8_t below[bytes];
-  wipe_vector_registers();
   secure_zero(below, sizeof below);
+}
+
+}  // namespace
+
+[[gnu::noinline]] void wipe_stack() noexcept {
+  // Before the array below exists: where a signal or the dynamic loader saves registers that are
+  // not overwritten yet, the array will be.
+  wipe_vector_registers();
+  wipe_below();
 }
 
 SecretBytes::SecretBytes(std::size_t size)

@@ -1,9 +1,10 @@
-// Intermediate results of key derivation do not stay on the stack.
+// What must not stay on the stack: intermediate results of key derivation, and vector registers.
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "paraes/kdf.hpp"
+#include "paraes/secret.hpp"
 #include "tests/support/buffers.hpp"
 
 namespace paraes {
@@ -98,6 +100,84 @@ TEST(Stack, HkdfExpand_LeavesNeitherItsKeyNorItsBlocks) {
   EXPECT_EQ(count(memory, prk), 0);
   EXPECT_EQ(count(memory, out), 0);
 }
+
+#if defined(__x86_64__)
+
+// Fills the vector registers with copies of 16 bytes and calls `function` with the trap flag set:
+// after each instruction the system saves all registers to the stack, for the handler of a signal.
+// This is the worst that a signal or the dynamic loader can do while it runs.
+[[gnu::noinline]] void step_through(void (*function)(), const std::uint8_t* part) {
+  if (__builtin_cpu_supports("avx512f") != 0) {
+    __asm__ volatile(
+        ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n"
+        "vbroadcasti32x4 (%0), %%zmm\\n\n.endr\n"
+        ".irp n, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31\n"
+        "vbroadcasti32x4 (%0), %%zmm\\n\n.endr"
+        :
+        : "r"(part)
+        : "memory");
+  } else {
+    __asm__ volatile(
+        ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n"
+        "movdqu (%0), %%xmm\\n\n.endr"
+        :
+        : "r"(part)
+        : "memory");
+  }
+  __asm__ volatile(
+      "mov %%rsp, %%rbx\n"
+      "sub $128, %%rsp\n"  // the red zone
+      "and $-16, %%rsp\n"
+      "pushfq\norq $0x100, (%%rsp)\npopfq\n"
+      "call *%0\n"
+      "pushfq\nandq $~0x100, (%%rsp)\npopfq\n"
+      "mov %%rbx, %%rsp"
+      :
+      : "r"(function)
+      : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc", "memory", "xmm0",
+        "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+        "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
+volatile sig_atomic_t steps_left = 0;
+
+void end_step(int, siginfo_t*, void* context) {
+  constexpr greg_t trap_flag = 0x100;
+  steps_left = steps_left - 1;
+  if (steps_left <= 0) static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+}
+
+// How often a part of the registers is on a stack on which the first `steps` instructions of
+// `function` were traced. The later ones are not: they would save other registers in the same
+// place.
+int count_after_steps(void (*function)(), int steps, Bytes part) {
+  struct sigaction trace = {};
+  trace.sa_sigaction = end_step;
+  trace.sa_flags = SA_SIGINFO;
+  struct sigaction before = {};
+  EXPECT_EQ(sigaction(SIGTRAP, &trace, &before), 0);
+  steps_left = steps;
+  const auto memory = stack_after([&] { step_through(function, part.data()); });
+  EXPECT_EQ(sigaction(SIGTRAP, &before, nullptr), 0);
+  return count(memory, part);
+}
+
+TEST(Stack, SearchFindsRegistersThatASignalSaved) {
+  const Buffer secret = support::make_key(16);
+  EXPECT_GE(count_after_steps([] {}, 1, secret), 16);
+}
+
+TEST(Stack, Wipe_LeavesNoRegisterThatWasSavedMeanwhile) {
+  // After so many, it has overwritten all registers, and what follows saves zeros.
+  constexpr int most_steps = 300;
+  const Buffer secret = support::make_key(16);
+  for (int steps = 1; steps <= most_steps; ++steps) {
+    ASSERT_EQ(count_after_steps(wipe_stack, steps, secret), 0) << steps;
+    ASSERT_EQ(steps_left, 0);
+  }
+}
+
+#endif
 
 }  // namespace
 }  // namespace paraes
