@@ -174,13 +174,13 @@ void DeviceCipherImpl::xts(CallerQueue& queue, Direction direction, std::size_t 
     for (std::size_t i = 0; i < reach.size(); ++i) {
       const paraes_message all = reach.message(i);
       const std::uint64_t unit = unit_bytes == 0 ? all.bytes : unit_bytes;
-      const std::uint64_t last = all.bytes % unit;
+      const std::uint64_t last = unit_bytes == 0 ? 0 : all.bytes % unit_bytes;
       paraes_message units = all;
       units.bytes = all.bytes - last;
       if (units.bytes != 0) launch(reach, units, unit);
       if (last == 0) continue;
       std::array<std::uint8_t, 16> number = reach.text(i).iv;
-      add_le128(number.data(), units.bytes / unit);
+      add_le128(number.data(), units.bytes / unit_bytes);
       paraes_message shorter =
           gpu::make_message(all.in + units.bytes, all.out + units.bytes, last, number.data());
       shorter.key = all.key;
