@@ -10,7 +10,6 @@
 
 #include "cli/arguments/secret_sources.hpp"
 #include "cli/words/choices.hpp"
-#include "paraes/ciphers.hpp"
 #include "paraes/messages.hpp"
 
 namespace paraes::cli {
@@ -18,6 +17,11 @@ namespace paraes::cli {
 enum class Verb { encrypt, decrypt, verify, rekey, info };
 
 [[nodiscard]] const char* verb_name(Verb verb);
+
+// Whether the outputs are other files than the inputs.
+[[nodiscard]] constexpr bool has_outputs(Verb verb) {
+  return verb == Verb::encrypt || verb == Verb::decrypt;
+}
 
 // Values that a run uses as they were given, or their defaults. The plan has them as well.
 struct Settings {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +12,6 @@
 #include <memory>
 #include <tuple>
 
-#include "cli/files/name_probe.hpp"
 #include "cli/files/output.hpp"
 #include "cli/files/output_names.hpp"
 #include "cli/plan/plan.hpp"
@@ -27,9 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view do_it_alone = "decrypt it alone, with -o FILE";
-
-// Whether the outputs are other files than the inputs.
-bool has_outputs(Verb verb) { return verb == Verb::encrypt || verb == Verb::decrypt; }
 
 Direction direction_of(Verb verb) {
   return verb == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
@@ -64,17 +59,15 @@ bool leads_up(const std::string& path) {
 class Finder {
  public:
   explicit Finder(FileContext& run)
-      : plan_(run.plan),
+      : run_(run),
+        plan_(run.plan),
         verb_(plan_.verb),
-        roots_(run.roots),
-        protected_(run.files),
-        update_(run.update),
         found_(verb_, plan_.reporting.verbose || plan_.reporting.json),
         list_(found_.files),
         names_(list_, verb_),
         probe_(run.probing) {
     if (plan_.output.path && verb_ != Verb::verify) {
-      found_.outputs.emplace(roots_, *plan_.output.path);
+      found_.outputs.emplace(run_.roots, *plan_.output.path);
     }
   }
 
@@ -82,8 +75,8 @@ class Finder {
     for (std::size_t i = 0; i < plan_.inputs.size(); ++i) {
       add_argument(plan_.inputs[i], i >= plan_.first_listed && found_.outputs);
     }
-    refuse_outputs_over_inputs();
-    refuse_shared_names();
+    refuse_outputs_over_inputs(found_, replaced_, run_.files, probe_);
+    refuse_shared_names(found_, names_, probe_);
     for (const FoundFile& file : list_) {
       if (file.state == FileState::up_to_date) ++found_.up_to_date;
       if (file.state != FileState::waiting) continue;
@@ -111,17 +104,18 @@ class Finder {
     if (stat(input.c_str(), &status) != 0) {
       const int code = errno;
       const bool recipient = plan_.recursive && input.rfind("age1", 0) == 0;
-      refuse(input,
-             error_text(io_error(input_name(input), "open", code)) +
-                 (recipient ? " (-r is short for --recursive; a recipient goes with --recipient)"
-                            : ""),
-             1);
+      found_.refuse(
+          input,
+          error_text(io_error(input_name(input), "open", code)) +
+              (recipient ? " (-r is short for --recursive; a recipient goes with --recipient)"
+                         : ""),
+          1);
       return;
     }
     if (mirrors && leads_up(input)) {
-      protected_.check_input(status, input);
-      refuse(input, input + ": its output would be outside of the folder of -o: list it without ..",
-             2);
+      run_.files.check_input(status, input);
+      found_.refuse(
+          input, input + ": its output would be outside of the folder of -o: list it without ..");
       return;
     }
     const bool folder = S_ISDIR(status.st_mode);
@@ -141,15 +135,15 @@ class Finder {
       } else if (plan_.recursive) {
         add_folder_argument(input, path, mirrors);
       } else {
-        refuse(input, input + ": it is a folder; use -r to process the files in it", 2);
+        found_.refuse(input, input + ": it is a folder; use -r to process the files in it");
       }
     } catch (const IoError& error) {
-      refuse(input, error.what(), 1);
+      found_.refuse(input, error.what(), 1);
     }
   }
 
   void add_file_argument(const std::string& input, const struct stat& status, bool mirrors) {
-    const Place place = place_of_argument(roots_, input, "open");
+    const Place place = place_of_argument(run_.roots, input, "open");
     const auto folder = place.open_folder();
     const std::string prefix = input.substr(0, input.rfind('/') + 1);
     const std::uint32_t number = top_of(place.root, prefix, mirrors);
@@ -198,7 +192,7 @@ class Finder {
     const std::size_t before = inputs_so_far();
     const std::uint64_t folders = found_.folders;
     const std::uint64_t skipped = found_.skipped.total();
-    add_tree(list_.add_top({.root = roots_.open(input),
+    add_tree(list_.add_top({.root = run_.roots.open(input),
                             .shown = input.back() == '/' ? input : input + "/",
                             .mirrored = above + (unnamed ? "" : name + "/")}));
     const bool only_folders = found_.folders != folders && found_.skipped.total() == skipped;
@@ -222,7 +216,8 @@ class Finder {
         search(number, stack);
       } catch (const IoError& error) {
         const std::string shown = list_.top(number).shown + pending.path;
-        refuse(shown.substr(0, shown.size() - (pending.path.empty() ? 1 : 0)), error.what(), 1);
+        found_.refuse(shown.substr(0, shown.size() - (pending.path.empty() ? 1 : 0)), error.what(),
+                      1);
       }
     }
   }
@@ -233,8 +228,12 @@ class Finder {
     Searched searched{number, opened};
     if (found_.outputs) {
       const std::string mirrored = mirrored_path(number);
-      mirror(*opened, mirrored,
-             [&] { return list_.top(number).root->open_file(path, O_RDONLY | O_DIRECTORY); });
+      struct stat status = {};
+      if (fstat(opened->descriptor(), &status) != 0) throw io_error(opened->name(), "open", errno);
+      const auto open = [&] {
+        return list_.top(number).root->open_file(path, O_RDONLY | O_DIRECTORY);
+      };
+      found_.outputs->add_folder(mirrored, status, attributes_of(open, opened->name()));
       searched.output = found_.outputs->existing(mirrored);
     }
     const std::size_t first = stack.size();
@@ -243,8 +242,8 @@ class Finder {
       if (fstatat(opened->descriptor(), name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         const int code = errno;
         if (code == ENOENT && is_temporary_name(name)) continue;  // another run has ended
-        const std::string shown = shown_of(number, name);
-        refuse(shown, io_error(shown, "open", code).what(), 1);
+        const std::string shown = list_.shown({.name = name, .folder = number});
+        found_.refuse(shown, io_error(shown, "open", code).what(), 1);
       } else if (const auto why = why_skipped(name, number, status)) {
         found_.skipped.add(name, number, *why);
       } else if (S_ISDIR(status.st_mode)) {
@@ -255,10 +254,6 @@ class Finder {
       }
     }
     std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
-  }
-
-  [[nodiscard]] std::string shown_of(std::uint32_t folder, const char* name) const {
-    return list_.shown({.name = name, .folder = folder});
   }
 
   // Why an entry of a folder is not an input; nullopt if it is one.
@@ -292,15 +287,8 @@ class Finder {
     return path;
   }
 
-  // Records that the folder `path` below that of -o takes over from this one what folders do.
-  // `open`: opens it to be read.
-  void mirror(const Folder& folder, const std::string& path, const auto& open) {
-    struct stat status = {};
-    if (fstat(folder.descriptor(), &status) != 0) throw io_error(folder.name(), "open", errno);
-    found_.outputs->add_folder(path, status, attributes_of(open, folder.name()));
-  }
-
-  // Returns the attributes of a folder if the run needs them; none if it cannot be read.
+  // Returns the attributes of a folder, which open() opens to be read, if the run needs them; none
+  // if it cannot be read.
   [[nodiscard]] std::vector<FileAttribute> attributes_of(const auto& open,
                                                          const std::string& shown) const {
     if (!plan_.looks_at_attributes()) return {};
@@ -322,29 +310,6 @@ class Finder {
     if (found_.outputs || list_.top(list_[number].folder).follow) names_.add_outline(number);
   }
 
-  // Refuses outputs that the file system would give the name of another output of this run.
-  void refuse_shared_names() {
-    for (const auto& [first, numbers] : names_.sharing()) {
-      std::vector<std::string> outputs;
-      for (const std::uint32_t number : numbers) {
-        const FoundFile& file = list_[number];
-        outputs.push_back(found_.output(file).value_or(list_.place(file)).shown);
-      }
-      for (const std::size_t repeated : probe_.find_repeated(outputs)) {
-        FoundFile& file = list_[numbers[repeated]];
-        if (file.state == FileState::refused) continue;
-        file.state = FileState::refused;
-        refuse(
-            list_.shown(file),
-            fmt::format("{}: its file system takes it for the same name as {}", outputs[repeated],
-                        has_outputs(verb_) ? "the output of another input of this run; write "
-                                             "elsewhere with -o"
-                                           : "another input of this run"),
-            2);
-      }
-    }
-  }
-
   // `name`: in the memory of the list.
   void add_file(const char* name, const struct stat& status, const Searched& in) {
     const FoundFile file = {.name = name,
@@ -353,11 +318,11 @@ class Finder {
                             .regular = S_ISREG(status.st_mode)};
     const bool argument = list_.top(in.number).follow;
     const auto found_as = [&] { return list_.found_as(file); };
-    if (protected_.is_named(status)) {
-      protected_.check_input(status, list_.shown(file), found_as());
+    if (run_.files.is_named(status)) {
+      run_.files.check_input(status, list_.shown(file), found_as());
     }
-    const bool again = verb_ == Verb::rekey && protected_.is_input(FileId(status));
-    protected_.add_input(FileId(status));
+    const bool again = verb_ == Verb::rekey && run_.files.is_input(FileId(status));
+    run_.files.add_input(FileId(status));
     if (!has_outputs(verb_)) {
       const std::uint32_t number = list_.add(file);
       if (!again) {
@@ -369,25 +334,24 @@ class Finder {
       return;
     }
     if (verb_ == Verb::decrypt && !has_suffix(name)) {
-      refuse(list_.shown(file), why_nameless(do_it_alone), 2);
+      found_.refuse(list_.shown(file), why_nameless(do_it_alone));
       return;
     }
     std::optional<struct stat> existing;
     if (in.output) {
-      existing = status_of(*in.output, default_name(direction_of(verb_), name, do_it_alone),
+      existing = status_in(*in.output, default_name(direction_of(verb_), name, do_it_alone),
                            argument && !found_.outputs);
     }
-    if (existing && protected_.is_named(*existing)) {
-      protected_.check_named_target(*existing, found_.output(file)->shown, list_.shown(file),
+    if (existing && run_.files.is_named(*existing)) {
+      run_.files.check_named_target(*existing, found_.output(file)->shown, list_.shown(file),
                                     found_as());
     }
     const std::uint32_t number = list_.add(file);
     if (!names_.add(number)) {
       list_.remove_last();
-      refuse(list_.shown(file),
-             fmt::format("{}: it is the output of another input of this run",
-                         found_.output(file)->shown),
-             2);
+      found_.refuse(list_.shown(file),
+                    fmt::format("{}: it is the output of another input of this run",
+                                found_.output(file)->shown));
       return;
     }
     note_outline(number);
@@ -402,73 +366,20 @@ class Finder {
       return verb_ == Verb::encrypt ? *found_.output(file) : list_.place(file);
     };
     if (plan_.output.replaces_older &&
-        update_.leaves_out(status, *existing, in.output, encrypted)) {
+        run_.update.leaves_out(status, *existing, in.output, encrypted)) {
       list_[number].state = FileState::up_to_date;
     }
   }
 
-  // The status of an output that exists.
-  [[nodiscard]] static std::optional<struct stat> status_of(const Folder& folder,
-                                                            const std::string& name, bool follow) {
-    struct stat status = {};
-    const int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
-    const int found = fstatat(folder.descriptor(), name.c_str(), &status, flags);
-    return found == 0 ? std::optional(status) : std::nullopt;
-  }
-
-  // Whether the place of the output is that of an input whose name ends in .PAES or the like, in
-  // another spelling, on a file system that takes both for one. Other inputs cannot be meant: an
-  // output's name ends in .paes where those of the inputs do not, and the other way round.
-  [[nodiscard]] bool shares_a_name_with_an_input(const FoundFile& file) {
-    const Place output = *found_.output(file);
-    if (!outline_of(output.path).ends_with(suffix)) return false;
-    if (!inputs_in_other_case_) {
-      inputs_in_other_case_.emplace();
-      for (const FoundFile& input : list_) {
-        const bool ends_so = outline_of(input.name).ends_with(suffix);
-        if (!ends_so || (verb_ == Verb::encrypt && has_suffix(input.name))) continue;
-        inputs_in_other_case_->emplace(outline_of(input.name), list_.shown(input));
-      }
-    }
-    const auto [first, last] = inputs_in_other_case_->equal_range(outline_of(output.name()));
-    return std::any_of(
-        first, last, [&](const auto& input) { return probe_.are_one(input.second, output.shown); });
-  }
-
-  // Refuses outputs that would replace another input: that one would be lost, or change while read.
-  void refuse_outputs_over_inputs() {
-    for (const auto& [number, target] : replaced_) {
-      FoundFile& file = list_[number];
-      if (!protected_.is_input(target) && !shares_a_name_with_an_input(file)) continue;
-      // Even if it is not older: then it is not the output of this input.
-      file.state = FileState::refused;
-      const std::string input = list_.shown(file);
-      refuse(input,
-             fmt::format("{}: its output would be {}, which is an input of this run and is not "
-                         "overwritten; write elsewhere with -o",
-                         input, found_.output(file)->shown),
-             2);
-    }
-    replaced_.clear();
-  }
-
-  void refuse(const std::string& input, std::string reason, int exit) {
-    found_.refused.push_back({input, std::move(reason), exit});
-  }
-
+  FileContext& run_;
   const Plan& plan_;
   const Verb verb_;
-  TreeRoots& roots_;
-  ProtectedFiles& protected_;
-  UpdateRule& update_;
   FoundFiles found_;
   FileList& list_;  // of found_
   std::map<std::tuple<const TreeRoot*, std::string, bool>, std::uint32_t> tops_;
   OutputNames names_;
   NameProbe probe_;
-  // The existing files in the places of outputs, by the numbers of the inputs.
-  std::deque<std::pair<std::uint32_t, FileId>> replaced_;
-  std::optional<std::multimap<std::string, std::string>> inputs_in_other_case_;  // by outline
+  ReplacedFiles replaced_;
 };
 
 }  // namespace
@@ -487,6 +398,11 @@ std::optional<Place> FoundFiles::output(const FoundFile& file) const {
   const Direction direction = direction_of(verb);
   if (!outputs) return beside(direction, files.place(file), do_it_alone);
   return outputs->place(default_name(direction, files.mirrored(file), do_it_alone));
+}
+
+void FoundFiles::refuse(FoundFile& file, std::string reason) {
+  file.state = FileState::refused;
+  refuse(files.shown(file), std::move(reason));
 }
 
 bool FoundFiles::any() const {

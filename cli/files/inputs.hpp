@@ -11,7 +11,6 @@
 #include "cli/files/file_context.hpp"
 #include "cli/files/file_list.hpp"
 #include "cli/files/output_tree.hpp"
-#include "cli/files/protected_files.hpp"
 #include "cli/files/skipped.hpp"
 
 namespace paraes::cli {
@@ -30,9 +29,14 @@ struct FoundFiles {
   struct Refused {
     std::string input;
     std::string reason;
-    int exit = 2;
+    int exit;
   };
   std::vector<Refused> refused;
+  void refuse(std::string input, std::string reason, int exit = 2) {
+    refused.push_back({std::move(input), std::move(reason), exit});
+  }
+  // Refuses a file of the list.
+  void refuse(FoundFile& file, std::string reason);
   // For rekey: other names of files in the list, by number.
   std::vector<std::pair<std::uint32_t, FileId>> repeated;
   SkippedEntries skipped;

@@ -121,8 +121,6 @@ class Scratch {
     unlinkat(folder.descriptor(), name_.c_str(), AT_REMOVEDIR);
     throw io_error(folder.name_of(name_), "open", error);
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
   ~Scratch() {
     for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
       remove(opened_.get(), made->path, made->is_folder);

@@ -13,16 +13,10 @@
 #include "cli/streams/descriptors.hpp"
 #include "cli/words/errors.hpp"
 #include "paraes/error.hpp"
-#include "src/core/system/descriptors.hpp"
-#include "src/core/system/files.hpp"
 #include "src/core/system/outputs.hpp"
-#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
-
-// How the user may insist on binary data on a terminal.
-enum class Insist { no, yes };
 
 // Whether both are the same file, or the same block device, which can have several nodes.
 bool are_same(const struct stat& one, const struct stat& other) {
@@ -30,9 +24,9 @@ bool are_same(const struct stat& one, const struct stat& other) {
   return S_ISBLK(one.st_mode) && S_ISBLK(other.st_mode) && one.st_rdev == other.st_rdev;
 }
 
-// `path`: "-" is standard output.
+// `path`: "-" is standard output. `insists`: the user does, on binary data on a terminal.
 Destination to_descriptor(const FileContext& run, const FileJob& job, const Input& input,
-                          int number, const std::string& path, Insist insist) {
+                          int number, const std::string& path, bool insists) {
   const std::string name = output_name(path);
   struct stat status = {};
   if (fstat(number, &status) != 0) throw io_error(name, "open", errno);
@@ -43,7 +37,7 @@ Destination to_descriptor(const FileContext& run, const FileJob& job, const Inpu
     throw refusal("{}: it is the input file itself; write to another file", name);
   }
   run.files.check_named_target(status, name, job.input.shown);
-  if (insist == Insist::no && isatty(number) != 0) {
+  if (!insists && isatty(number) != 0) {
     throw refusal(
         "{}: it is a terminal, and the output may be binary: redirect it, name a file with -o, or "
         "insist with {}",
@@ -101,11 +95,8 @@ void refuse_descriptor(const FileContext& run, const FileJob& job, const Input& 
 // The place of the file that a symbolic link leads to: the temporary must be on that file's system,
 // which may not be the link's.
 Place resolved(TreeRoots& roots, Place place) {
-  struct stat link = {};
-  const auto folder = place.open_folder();
-  const bool known =
-      fstatat(folder->descriptor(), place.name().c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0;
-  if (!place.follow || (known && !S_ISLNK(link.st_mode))) return place;
+  const auto link = status_in(*place.open_folder(), place.name(), false);
+  if (!place.follow || (link && !S_ISLNK(link->st_mode))) return place;
   const std::string path = system::path_without_links(place.shown);
   if (path.empty()) throw io_error(place.shown, "open", errno);
   place.root = roots.open(folder_of(path));
@@ -186,15 +177,13 @@ std::optional<Destination> by_descriptor(const FileContext& run, const FileJob& 
                                          const Input& input, std::optional<std::string>& shown) {
   const Output& chosen = run.plan.output;
   const bool insists = chosen.path == "-" || (chosen.descriptor && chosen.replaces_all);
-  Insist insist = insists ? Insist::yes : Insist::no;
   if (chosen.data_on_stdout) {
     shown.emplace(1, '-');  // with = "-", g++ 12 warns of an overlap
-    if (chosen.launched) insist = Insist::yes;
-    return to_descriptor(run, job, input, STDOUT_FILENO, *shown, insist);
+    return to_descriptor(run, job, input, STDOUT_FILENO, *shown, insists || chosen.launched);
   }
   if (!chosen.descriptor) return std::nullopt;
   shown = chosen.path;
-  return to_descriptor(run, job, input, *chosen.descriptor, *chosen.path, insist);
+  return to_descriptor(run, job, input, *chosen.descriptor, *chosen.path, insists);
 }
 
 // The folder of an output; null where a run that makes nothing would have to make it.

@@ -1,4 +1,5 @@
-// The names that the outputs of a run will have, to find those that two inputs would share.
+// The names that the outputs of a run will have, to find those that two inputs would share, or that
+// an input has.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,13 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/arguments/options.hpp"
 #include "cli/files/compact_set.hpp"
 #include "cli/files/file_list.hpp"
+#include "cli/files/inputs.hpp"
 #include "cli/files/name_probe.hpp"
 #include "cli/files/output.hpp"
 
@@ -92,5 +95,15 @@ class OutputNames {
   CompactSet<std::uint32_t, ~std::uint32_t{0}, Same, Same> outlines_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> sharing_;
 };
+
+// The existing files in the places of outputs, by the numbers of the inputs.
+using ReplacedFiles = std::deque<std::pair<std::uint32_t, FileId>>;
+
+// Refuses outputs that would replace another input: that one would be lost, or change while read.
+void refuse_outputs_over_inputs(FoundFiles& found, const ReplacedFiles& replaced,
+                                const ProtectedFiles& inputs, NameProbe& probe);
+
+// Refuses outputs that the file system would give the name of another output of the run.
+void refuse_shared_names(FoundFiles& found, const OutputNames& names, NameProbe& probe);
 
 }  // namespace paraes::cli

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <utility>
@@ -90,6 +89,13 @@ std::shared_ptr<const Folder> Place::open_folder() const try {
   return root->open(folder());
 } catch (const IoError& error) {
   throw IoError(fmt::format("{}: {}", shown, error.what()), error.code());
+}
+
+std::optional<struct stat> status_in(const Folder& folder, const std::string& name, bool follow) {
+  struct stat status = {};
+  const int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
+  const int found = fstatat(folder.descriptor(), name.c_str(), &status, flags);
+  return found == 0 ? std::optional(status) : std::nullopt;
 }
 
 Input open_input(const Place& place, InputOptions options, Waits waits) {

@@ -1,6 +1,8 @@
 // Where a file of a run is: a folder that an argument named, and a path below it.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <array>
 #include <cstddef>
 #include <map>
@@ -95,6 +97,10 @@ struct Place {
   [[nodiscard]] std::shared_ptr<const Folder> open_folder() const;
   [[nodiscard]] Folder open_folder_now() const { return root->open_now(folder()); }
 };
+
+// The status of `name` in a folder; nullopt if there is none, and errno says why.
+[[nodiscard]] std::optional<struct stat> status_in(const Folder& folder, const std::string& name,
+                                                   bool follow);
 
 // Whether opening a FIFO waits for a writer.
 enum class Waits { no, yes };

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <string_view>
@@ -63,17 +62,15 @@ void ProtectedFiles::check_named_target(const struct stat& status, const std::st
 
 std::optional<std::string> ProtectedFiles::secret_in(const Folder& folder, const std::string& name,
                                                      bool follow) const {
-  struct stat status = {};
-  if (fstatat(folder.descriptor(), name.c_str(), &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0 ||
-      !S_ISREG(status.st_mode) || !known_.may_be_in(static_cast<std::uint64_t>(status.st_size))) {
-    return std::nullopt;
-  }
+  const auto status = status_in(folder, name, follow);
+  if (!status || !S_ISREG(status->st_mode)) return std::nullopt;
+  const auto size = static_cast<std::uint64_t>(status->st_size);
+  if (!known_.may_be_in(size)) return std::nullopt;
   const Descriptor file(
       openat(folder.descriptor(), name.c_str(),
              O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | (follow ? 0 : O_NOFOLLOW)));
   if (file.get() >= 0) return known_.find_in(file.get());
   const bool is_hidden = errno == EACCES || errno == EPERM;
-  const auto size = static_cast<std::uint64_t>(status.st_size);
   // It could be a key that only root can read, through sudo.
   if (is_hidden && known_.may_be_in(size, KnownSecrets::Part::all) && size <= max_key_file_bytes) {
     throw refusal(

@@ -46,15 +46,10 @@ bool holds_identity(const Folder& folder, const std::string& name) {
 }
 
 // The status of what is at a place; nullopt if nothing is there.
-std::optional<struct stat> status_at(const Place& place, bool follow) {
-  try {
-    const Folder folder = place.open_folder_now();
-    struct stat status = {};
-    const int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
-    if (fstatat(folder.descriptor(), place.name().c_str(), &status, flags) == 0) return status;
-  } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): then it is not there
-  }
-  return std::nullopt;
+std::optional<struct stat> status_at(const Place& place, bool follow) try {
+  return status_in(place.open_folder_now(), place.name(), follow);
+} catch (const IoError&) {
+  return std::nullopt;  // nor is its folder
 }
 
 }  // namespace
@@ -74,18 +69,16 @@ std::optional<std::string> remove_source(const Place& source, const CommittedFil
   try {
     const Folder folder = source.open_folder_now();
     const std::string name = source.name();
-    struct stat status = {};
     if (const std::string why = why_output_is_unsafe(committed.output, *committed.written);
         !why.empty()) {
       return not_removed(why);
     }
-    if (fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      return io_error(source.shown, "remove", errno).what();
-    }
-    if (S_ISLNK(status.st_mode)) {
+    const auto status = status_in(folder, name, false);
+    if (!status) return io_error(source.shown, "remove", errno).what();
+    if (S_ISLNK(status->st_mode)) {
       return not_removed("it is a symbolic link, and the file it leads to was read");
     }
-    const FileVersion now(status);
+    const FileVersion now(*status);
     if (now.id != committed.input.id) return not_removed("it is not the file that was read");
     if (!(now == committed.input)) return not_removed("it was written to after it was read");
     if (const auto flag = files.secret_in(folder, name, false)) {
@@ -97,11 +90,9 @@ std::optional<std::string> remove_source(const Place& source, const CommittedFil
           "keep it elsewhere, and remove it yourself");
     }
     const auto is_the_same = [&] {
-      struct stat later = {};
-      if (fstatat(folder.descriptor(), name.c_str(), &later, AT_SYMLINK_NOFOLLOW) != 0) {
-        return true;  // the next attempt says what is wrong, or that the file is gone
-      }
-      return FileVersion(later) == committed.input;
+      const auto later = status_in(folder, name, false);
+      // Without it, the next attempt says what is wrong, or that the file is gone.
+      return !later || FileVersion(*later) == committed.input;
     };
     if (!system::remove_file(folder.descriptor(), name.c_str(), 0, is_the_same)) {
       const int error = errno;

@@ -76,8 +76,7 @@ void check_passphrase_fd(const Plan& plan, const SecretSources& keys) {
   fcntl(number, F_SETFD, FD_CLOEXEC);
   // A pipe or socket must not be the output, too: the run would read back what it writes. Files
   // that hold a secret are never overwritten, and a terminal has two directions.
-  const bool writes_there = plan.verb == Verb::encrypt || plan.verb == Verb::decrypt;
-  if (!writes_there || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
+  if (!has_outputs(plan.verb) || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
   const Output& output = plan.output;
   struct stat target = {};
   const bool found = output.data_on_stdout ? fstat(STDOUT_FILENO, &target) == 0
