@@ -44,30 +44,16 @@ struct Value {
   std::span<const unsigned> choices{};  // of numbers; empty: any
 };
 
-template <class Target>
-constexpr Value<Target> on(Target target) {
-  return {target};
-}
+constexpr auto on(auto target) { return Value<decltype(target)>{target}; }
 // One of the words that the type of the member has.
-template <class Target>
-constexpr Value<Target> choice(Target target) {
-  return {target};
+constexpr auto choice(auto target) { return Value<decltype(target)>{target}; }
+constexpr auto text(auto target, const char* type) { return Value<decltype(target)>{target, type}; }
+constexpr auto size(auto target) { return Value<decltype(target)>{target, "SIZE"}; }
+constexpr auto number(auto target, std::uint64_t least, std::uint64_t most) {
+  return Value<decltype(target)>{target, "N", least, most};
 }
-template <class Target>
-constexpr Value<Target> text(Target target, const char* type) {
-  return {target, type};
-}
-template <class Target>
-constexpr Value<Target> size(Target target) {
-  return {target, "SIZE"};
-}
-template <class Target>
-constexpr Value<Target> number(Target target, std::uint64_t least, std::uint64_t most) {
-  return {target, "N", least, most};
-}
-template <class Target>
-constexpr Value<Target> number_of(Target target, std::span<const unsigned> choices) {
-  return {target, nullptr, 0, 0, choices};
+constexpr auto number_of(auto target, std::span<const unsigned> choices) {
+  return Value<decltype(target)>{target, nullptr, 0, 0, choices};
 }
 
 struct Use {

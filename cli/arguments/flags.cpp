@@ -112,6 +112,8 @@ constexpr const char* with_paraes = "{flag} goes with --format paraes";
 constexpr const char* with_openssl = "{flag} goes with --format openssl";
 constexpr const char* with_authenticated =
     "{flag} goes with the authenticated formats paraes, c2sp and tink";
+constexpr const char* with_output =
+    "the output of --offset and --length has no default name: give -o FILE or -c";
 constexpr const char* with_gpu = "{flag} goes with --device cuda, hip or opencl";
 constexpr const char* without_key = "{flag} goes with passphrases, not with a key";
 constexpr const char* without_recipients = "{flag} goes with passphrases, not with recipients";
@@ -270,14 +272,10 @@ constexpr Flag<O> crypt_flags[] = {
            rule(is_recursive, "{flag} goes with -r")),
     row<O>("--offset", "Input", size(&O::offset),
            use(decrypt, "paraes, c2sp, tink: start at this byte of the plaintext; needs -o or -c."),
-           rule(authenticated, with_authenticated),
-           rule(has_output_for_part,
-                "the output of --offset and --length has no default name: give -o FILE or -c")),
+           rule(authenticated, with_authenticated), rule(has_output_for_part, with_output)),
     row<O>("--length", "Input", size(&O::length),
            use(decrypt, "paraes, c2sp, tink: decrypt this many bytes; needs -o or -c."),
-           rule(authenticated, with_authenticated),
-           rule(has_output_for_part,
-                "the output of --offset and --length has no default name: give -o FILE or -c")),
+           rule(authenticated, with_authenticated), rule(has_output_for_part, with_output)),
     row<O>(
         "-o,--output", "Output", text(&O::output, "FILE|FOLDER"),
         use(encrypt,
@@ -370,10 +368,9 @@ constexpr Flag<O> crypt_flags[] = {
 // The longest of the names, without its dashes.
 std::string_view long_name(std::string_view names) { return names.substr(names.find("--") + 2); }
 
-template <class Options, std::size_t n>
-void add_all(CLI::App& app, Options& options, const Flag<Options> (&table)[n], Verbs verb,
-             const char* group, const NamedFlags& named) {
-  for (const Flag<Options>& flag : table) {
+void add_all(CLI::App& app, auto& options, const auto& table, Verbs verb, const char* group,
+             const NamedFlags& named) {
+  for (const auto& flag : table) {
     const Use* const use = flag.use_of(verb);
     if (use == nullptr) continue;
     const std::string names =
@@ -395,19 +392,17 @@ void add_all(CLI::App& app, Options& options, const Flag<Options> (&table)[n], V
   }
 }
 
-template <class Options, std::size_t n>
-void check(const Options& options, const Flag<Options> (&table)[n], Verbs verb,
-           const FlagFacts& facts) {
+void check(const auto& options, const auto& table, Verbs verb, const FlagFacts& facts) {
   const std::string_view to = verb == rekey_to ? "to-" : "";
-  for (const Flag<Options>& flag : table) {
+  for (const auto& flag : table) {
     if (flag.use_of(verb) == nullptr || !options.flags_given.contains(flag.names)) continue;
-    for (const Rule<Options>& rule : flag.rules) {
+    for (const auto& rule : flag.rules) {
       if (rule.fits == nullptr || rule.fits(options, facts)) continue;
       throw InvalidArgument(
           fmt::format(fmt::runtime(rule.otherwise),
                       fmt::arg("flag", fmt::format("--{}{}", to, long_name(flag.names))),
                       fmt::arg("format", format_name(facts.format)),
-                      fmt::arg("mode", mode_choices.at(static_cast<std::size_t>(facts.mode)).word),
+                      fmt::arg("mode", block_mode_names.at(static_cast<std::size_t>(facts.mode))),
                       fmt::arg("descriptor", facts.descriptor), fmt::arg("to", to)));
     }
   }

@@ -12,7 +12,6 @@
 
 #include "cli/words/errors.hpp"
 #include "cli/words/spelling.hpp"
-#include "paraes/ciphers.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/keys.hpp"
 #include "paraes/messages.hpp"
@@ -39,29 +38,22 @@ constexpr std::array<Word<T>, n> named(const std::array<std::string_view, n>& na
   return words;
 }
 
-inline constexpr auto format_choices = named<Format>(format_names);
-inline constexpr auto mode_choices = named<BlockMode>(block_mode_names);
-inline constexpr auto salted_kdf_choices = named<SaltedKdf>(salted_kdf_names);
-inline constexpr auto digest_choices = named<Digest>(digest_names);
-inline constexpr auto transfer_choices = named<Transfer>(transfer_names);
-inline constexpr auto key_expansion_choices = named<KeyExpansion>(key_expansion_names);
-inline constexpr std::array<Word<TinkHash>, 3> tink_hash_choices = {
-    {{"SHA1", TinkHash::sha1}, {"SHA256", TinkHash::sha256}, {"SHA512", TinkHash::sha512}}};
-inline constexpr std::array<Word<Sparse>, 2> sparse_choices = {
-    {{"auto", Sparse::automatic}, {"never", Sparse::never}}};
-inline constexpr std::array<Word<KeyEncoding>, 2> key_encoding_choices = {
-    {{"raw", KeyEncoding::raw}, {"hex", KeyEncoding::hex}}};
-
-// Returns these words by the type of the value.
-constexpr const auto& choices_of(Format) { return format_choices; }
-constexpr const auto& choices_of(BlockMode) { return mode_choices; }
-constexpr const auto& choices_of(SaltedKdf) { return salted_kdf_choices; }
-constexpr const auto& choices_of(Digest) { return digest_choices; }
-constexpr const auto& choices_of(TinkHash) { return tink_hash_choices; }
-constexpr const auto& choices_of(Transfer) { return transfer_choices; }
-constexpr const auto& choices_of(KeyExpansion) { return key_expansion_choices; }
-constexpr const auto& choices_of(Sparse) { return sparse_choices; }
-constexpr const auto& choices_of(KeyEncoding) { return key_encoding_choices; }
+// The words of the values of a type.
+constexpr auto choices_of(Format) { return named<Format>(format_names); }
+constexpr auto choices_of(BlockMode) { return named<BlockMode>(block_mode_names); }
+constexpr auto choices_of(SaltedKdf) { return named<SaltedKdf>(salted_kdf_names); }
+constexpr auto choices_of(Digest) { return named<Digest>(digest_names); }
+constexpr auto choices_of(Transfer) { return named<Transfer>(transfer_names); }
+constexpr auto choices_of(KeyExpansion) { return named<KeyExpansion>(key_expansion_names); }
+constexpr std::array<Word<TinkHash>, 3> choices_of(TinkHash) {
+  return {{{"SHA1", TinkHash::sha1}, {"SHA256", TinkHash::sha256}, {"SHA512", TinkHash::sha512}}};
+}
+constexpr std::array<Word<Sparse>, 2> choices_of(Sparse) {
+  return {{{"auto", Sparse::automatic}, {"never", Sparse::never}}};
+}
+constexpr std::array<Word<KeyEncoding>, 2> choices_of(KeyEncoding) {
+  return {{{"raw", KeyEncoding::raw}, {"hex", KeyEncoding::hex}}};
+}
 
 template <class T, std::size_t n>
 std::vector<std::string> words_of(const std::array<Word<T>, n>& choices) {
