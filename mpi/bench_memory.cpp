@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -202,8 +201,7 @@ void run_share(const Ranks& ranks, RankShare& share, bool scatters, const std::u
 
 // Repeats `call` after another row has run: two ranks may share a core while the threads of that
 // row still look for work, and until the scheduler has moved them.
-template <class Call>
-void repeat_until_settled(const Call& call) {
+void repeat_until_settled(const auto& call) {
   constexpr std::chrono::milliseconds long_enough(10);
   const Clock::time_point start = Clock::now();
   do {

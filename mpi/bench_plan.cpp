@@ -8,16 +8,16 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "bench/file/workspace.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/job.hpp"
 #include "bench/suites/suites.hpp"
 #include "mpi/bench_memory.hpp"
+#include "mpi/executable.hpp"
+#include "mpi/root.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "paraes/kernels.hpp"
 #include "paraes/messages.hpp"
 
 namespace paraes::mpi {
@@ -28,8 +28,8 @@ using bench::Mode;
 using bench::Row;
 using bench::Skip;
 
-const char* name_of(Distribution distribution) {
-  return distribution == Distribution::shared ? "shared" : "scatter";
+std::string_view name_of(Distribution distribution) {
+  return distribution_choices.at(static_cast<std::size_t>(distribution)).word;
 }
 
 // Throws Skip for a job in memory scope that ranks cannot share.
@@ -196,8 +196,7 @@ class RanksPlanner {
         [&](const Row& r) { return make_memory_alone(r, alone, arena_); });
   }
 
-  template <class Make>
-  void add(Row row, const Job& job, const Make& make) {
+  void add(Row row, const Job& job, const auto& make) {
     row.kernel = kernel_;
     group_.add(std::move(row), [&](const Row& r) {
       refuse_on_ranks(job);

@@ -5,8 +5,8 @@
 
 #include "bench/axes.hpp"
 #include "bench/harness/case.hpp"
+#include "mpi/distribution.hpp"
 #include "mpi/ranks.hpp"
-#include "mpi/root.hpp"
 
 namespace paraes::mpi {
 

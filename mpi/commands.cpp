@@ -1,7 +1,6 @@
 #include "mpi/commands.hpp"
 
 #include "cli/words/errors.hpp"
-#include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 
 namespace paraes::mpi {

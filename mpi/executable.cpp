@@ -1,7 +1,6 @@
 #include "mpi/executable.hpp"
 
 #include <CLI/CLI.hpp>
-#include <utility>
 
 #include "cli/verbs/verbs.hpp"
 

@@ -30,7 +30,6 @@
 #include "mpi/worker.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
 #include "paraes/sha256.hpp"
 #include "src/core/system/process.hpp"
 
@@ -126,20 +125,29 @@ class MpiExecutable {
     return cli::pick("--distribute", distribution_choices, name);
   }
 
-  [[nodiscard]] static std::vector<std::string> split(const std::string& list) {
-    std::vector<std::string> names;
-    std::stringstream stream(list);
-    for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
-    return names;
-  }
-
   int crypt(const cli::CryptOptions& given) {
     verb_was_reached_ = true;
-    if (ranks_.is_root()) return crypt_as_root(given);
-    return run_as_worker([&] {
-      static_cast<void>(parse_distribution(flags_.distribute));
-      cli::Reporting unused;
-      return make_plan(given, unused).execution;
+    if (!ranks_.is_root()) {
+      return run_as_worker([&] {
+        static_cast<void>(parse_distribution(flags_.distribute));
+        cli::Reporting unused;
+        return make_plan(given, unused).execution;
+      });
+    }
+    return run_as_root([&](OtherRanks others) {
+      const Distribution distribution = parse_distribution(flags_.distribute);
+      cli::begin_run();
+      cli::Reporting reporting;
+      std::optional<cli::Plan> plan;
+      try {
+        plan = make_plan(given, reporting);
+      } catch (const Error& error) {
+        return cli::refuse_run(reporting, error);
+      }
+      others.check();
+      others.threads[0] = threads_of(plan->execution);
+      Root distributor(ranks_, distribution, others.threads);
+      return cli::run_batch(std::move(*plan), &distributor);
     });
   }
 
@@ -157,7 +165,8 @@ class MpiExecutable {
       static_cast<void>(prepare());
       others.check();
       std::vector<Distribution> list;
-      for (const std::string& name : split(flags_.distributions)) {
+      std::stringstream names(flags_.distributions);
+      for (std::string name; std::getline(names, name, ',');) {
         list.push_back(parse_distribution(name));
       }
       return bench::run_plan(make_bench_plan(ranks_, axes, list), options);
@@ -176,8 +185,7 @@ class MpiExecutable {
   };
 
   // On rank 0: work(others) returns the exit status of all ranks.
-  template <class Work>
-  int run_as_root(const Work& work) {
+  int run_as_root(const auto& work) {
     OtherRanks others;
     for (int other = 1; other < ranks_.size(); ++other) {
       const auto ready = ranks_.receive(other, Tag::reply).read<Reply>();
@@ -197,8 +205,7 @@ class MpiExecutable {
   }
 
   // On another rank: prepare() returns how this rank computes, or throws why it cannot.
-  template <class Prepare>
-  int run_as_worker(const Prepare& prepare) {
+  int run_as_worker(const auto& prepare) {
     Reply ready;
     Execution execution;
     try {
@@ -222,24 +229,6 @@ class MpiExecutable {
                            .launched = true,
                            .reads_lists = ranks_.is_root()},
                           reporting);
-  }
-
-  int crypt_as_root(const cli::CryptOptions& given) {
-    return run_as_root([&](OtherRanks others) {
-      const Distribution distribution = parse_distribution(flags_.distribute);
-      cli::begin_run();
-      cli::Reporting reporting;
-      std::optional<cli::Plan> plan;
-      try {
-        plan = make_plan(given, reporting);
-      } catch (const Error& error) {
-        return cli::refuse_run(reporting, error);
-      }
-      others.check();
-      others.threads[0] = threads_of(plan->execution);
-      Root distributor(ranks_, distribution, others.threads);
-      return cli::run_batch(std::move(*plan), &distributor);
-    });
   }
 
   const Ranks& ranks_;

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -38,8 +37,7 @@ Serializer receive_matched(Matched matched) {
   MPI_Get_count(&matched.status, MPI_BYTE, &size);
   // Only commands have keys: see holds_keys.
   const bool has_keys = matched.status.MPI_TAG == static_cast<int>(Tag::command);
-  Serializer bytes(static_cast<std::size_t>(size),
-                   has_keys ? Serializer::Memory::locked : Serializer::Memory::plain);
+  Serializer bytes(static_cast<std::size_t>(size), has_keys);
   MPI_Mrecv(bytes.data(), size, MPI_BYTE, &matched.message, MPI_STATUS_IGNORE);
   return bytes;
 }

@@ -8,11 +8,9 @@
 #include <utility>
 
 #include "cli/terminal/clock.hpp"
-#include "cli/terminal/progress.hpp"
 #include "mpi/chunks.hpp"
 #include "mpi/same_files.hpp"
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
 
 namespace paraes::mpi {
 namespace {
@@ -21,8 +19,8 @@ using cli::Clock;
 using cli::nanoseconds_since;
 
 // A source or a sink as the class that files have. Other ranks can open only files.
-template <class File, class Base>
-const File& file_of(const Base& base) {
+template <class File>
+const File& file_of(const auto& base) {
   const auto* file = dynamic_cast<const File*>(&base);
   if (file == nullptr) throw Error("ranks can only share files");
   return *file;
@@ -120,9 +118,8 @@ std::vector<Reply> Root::collect(const Command& command, Progress* progress, boo
   return replies;
 }
 
-template <class Work>
 OpenResult Root::share(Command command, const Source& source, const Sink* sink,
-                       std::uint64_t max_bytes, const OpenOptions& options, const Work& work) {
+                       std::uint64_t max_bytes, const OpenOptions& options, const auto& work) {
   const auto& file = file_of<FileSource>(source);
   command.version = file.version();
   command.samples = take_samples(file);
@@ -179,9 +176,8 @@ OpenResult Root::share(Command command, const Source& source, const Sink* sink,
   return result;
 }
 
-template <class Work>
 OpenResult Root::scatter(Command command, const Message& message, const OpenOptions& options,
-                         const Work& work) {
+                         const auto& work) {
   if (!ranks_.has_thread_multiple()) {
     throw Unavailable(
         "this MPI does not allow calls from several threads at once (MPI_THREAD_MULTIPLE), which "

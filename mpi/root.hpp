@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "cli/run/distributor.hpp"
-#include "cli/terminal/progress.hpp"
 #include "mpi/commands.hpp"
 #include "mpi/distribution.hpp"
 #include "mpi/ranks.hpp"
@@ -37,13 +35,11 @@ class Root : public cli::Distributor {
   std::vector<Reply> collect(const Command& command, Progress* progress, bool quiet) const;
   // Sends `command` to the other ranks, calls work(options) for this rank's share, and adds the
   // results of all. The output, if there is one, gets at most `max_bytes`.
-  template <class Work>
   OpenResult share(Command command, const Source& source, const Sink* sink, std::uint64_t max_bytes,
-                   const OpenOptions& options, const Work& work);
+                   const OpenOptions& options, const auto& work);
   // Calls work(options) with options that let the other ranks compute chunks.
-  template <class Work>
   OpenResult scatter(Command command, const Message& message, const OpenOptions& options,
-                     const Work& work);
+                     const auto& work);
 
   const Ranks& ranks_;
   Distribution distribution_;

@@ -45,15 +45,11 @@ class Writer {
  public:
   explicit Writer(std::uint8_t* out) : out_(out) {}
 
-  template <class... Field>
-  void operator()(const Field&... fields) {
-    (put(fields), ...);
-  }
+  void operator()(const auto&... fields) { (put(fields), ...); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  template <std::integral T>
-  void put(T number) {
+  void put(std::integral auto number) {
     const auto value = static_cast<std::uint64_t>(number);
     std::uint8_t bytes[8];
     for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::uint8_t>(value >> (8 * i));
@@ -109,10 +105,7 @@ class Reader {
  public:
   explicit Reader(Bytes data) : data_(data) {}
 
-  template <class... Field>
-  void operator()(Field&... fields) {
-    (get(fields), ...);
-  }
+  void operator()(auto&... fields) { (get(fields), ...); }
   [[nodiscard]] std::size_t left() const noexcept { return data_.size(); }
 
  private:
@@ -199,16 +192,12 @@ inline constexpr bool holds_keys = false;
 // The bytes of one message between ranks. The destructor zeroises them.
 class Serializer {
  public:
-  // Locked memory is never swapped out or dumped, but there is little of it: it is for keys. Chunks
-  // are plain: they are data, of up to megabytes.
-  enum class Memory { plain, locked };
-
   Serializer() = default;
-  // Makes room for `size` bytes that will be received.
-  explicit Serializer(std::size_t size, Memory memory = Memory::plain)
-      : locked_(memory == Memory::locked ? size : 0),
-        plain_(memory == Memory::locked ? nullptr
-                                        : std::make_unique_for_overwrite<std::uint8_t[]>(size)),
+  // Makes room for `size` bytes. Locked memory is never swapped out or dumped, but there is little
+  // of it: it is for keys. Chunks are data, of up to megabytes.
+  explicit Serializer(std::size_t size, bool has_keys = false)
+      : locked_(has_keys ? size : 0),
+        plain_(has_keys ? nullptr : std::make_unique_for_overwrite<std::uint8_t[]>(size)),
         size_(size) {}
   ~Serializer() {
     if (plain_ != nullptr) secure_zero(plain_.get(), size_);
@@ -250,8 +239,7 @@ template <class T>
 [[nodiscard]] Serializer serialized(const T& thing) {
   Writer counter(nullptr);
   counter(thing);
-  Serializer bytes(counter.bytes(),
-                   holds_keys<T> ? Serializer::Memory::locked : Serializer::Memory::plain);
+  Serializer bytes(counter.bytes(), holds_keys<T>);
   Writer writer(bytes.data());
   writer(thing);
   return bytes;

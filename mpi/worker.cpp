@@ -73,8 +73,7 @@ void check_source(const FileSource& source, const Command& command, bool one_hos
 }
 
 // Starts a thread that runs `body`. Returns false if the system cannot start one.
-template <class Body>
-bool start(std::vector<std::thread>& threads, const Body& body) {
+bool start(std::vector<std::thread>& threads, const auto& body) {
   try {
     threads.emplace_back([body] {
       body();

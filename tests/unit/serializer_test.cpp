@@ -139,7 +139,7 @@ TEST(Serializer, BytesAndKeyOfCommand_AreInLockedMemoryAndWiped) {
     std::fill_n(sent.parts.secret.key.data(), 32, std::uint8_t{0xab});
     const Serializer bytes = serialized(sent);
     EXPECT_TRUE(is_in_locked_memory(bytes.data(), bytes.size()));
-    Serializer received(bytes.size(), Serializer::Memory::locked);
+    Serializer received(bytes.size(), true);
     EXPECT_TRUE(is_in_locked_memory(received.data(), received.size()));
     std::copy_n(bytes.data(), bytes.size(), received.data());
     Serializer moved(std::move(received));
