@@ -78,11 +78,14 @@ void MessageFactory::check_key_bits(std::size_t key_bytes) const {
   throw refusal("--key-bits {} contradicts the key, which is for AES-{}", wanted, 8 * key_bytes);
 }
 
-void MessageFactory::load_once(const auto& load) {
+template <class Secret>
+const Secret& MessageFactory::load_once(std::optional<Secret>& secret, const auto& load) {
+  const Lock lock(mutex_);
+  if (secret) return *secret;
   if (load_error_) std::rethrow_exception(load_error_);
   const Progress::KeyActivity activity(Progress::KeyStep::reading);
   try {
-    load();
+    return secret.emplace(load());
   } catch (const Error&) {
     load_error_ = std::current_exception();
     throw;
@@ -107,37 +110,30 @@ void MessageFactory::load_secrets() {
 }
 
 const SecretBytes& MessageFactory::key() {
-  const Lock lock(mutex_);
-  if (key_) return *key_;
-  load_once([&] {
+  return load_once(key_, [&] {
     const bool raw = plan_.format == Format::raw;
     const bool xts = raw && plan_.mode == BlockMode::xts;
     const KeyUse use = xts ? KeyUse::xts : raw ? KeyUse::block : KeyUse::segments;
-    key_ = load_key(keys_, use, reading());
-    known_.add_key(key_->span(), keys_.source());
+    SecretBytes key = load_key(keys_, use, reading());
+    known_.add_key(key.span(), keys_.source());
     // A Tink key may be longer than the keys derived from it.
-    if (plan_.format != Format::tink) check_key_bits(key_->size() / (xts ? 2 : 1));
+    if (plan_.format != Format::tink) check_key_bits(key.size() / (xts ? 2 : 1));
+    return key;
   });
-  return *key_;
 }
 
 const SecretBytes& MessageFactory::passphrase() {
-  const Lock lock(mutex_);
-  if (passphrase_) return *passphrase_;
-  load_once([&] {
+  return load_once(passphrase_, [&] {
     const auto rule =
         plan_.format == Format::openssl ? PassphraseRule::openssl : PassphraseRule::whole;
-    passphrase_ = load_passphrase(keys_, rule, reading());
-    known_.add_passphrase(passphrase_->span(), keys_.source());
+    SecretBytes passphrase = load_passphrase(keys_, rule, reading());
+    known_.add_passphrase(passphrase.span(), keys_.source());
+    return passphrase;
   });
-  return *passphrase_;
 }
 
 const std::vector<TinkKey>& MessageFactory::tink_keys() {
-  const Lock lock(mutex_);
-  if (tink_keys_) return *tink_keys_;
-  load_once([&] { tink_keys_ = load_tink_keys(); });
-  return *tink_keys_;
+  return load_once(tink_keys_, [&] { return load_tink_keys(); });
 }
 
 std::vector<TinkKey> MessageFactory::load_tink_keys() const {

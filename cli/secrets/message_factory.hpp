@@ -64,9 +64,10 @@ class MessageFactory {
  private:
   using ScryptInputs = std::pair<unsigned, std::array<std::uint8_t, 16>>;
 
-  // Calls load(), unless a secret could not be loaded before: no command runs, and nobody is asked,
-  // for each file again.
-  void load_once(const auto& load);
+  // Returns a secret, which the first call gets from load(). If a secret could not be loaded
+  // before, no command runs, and nobody is asked, for each file again.
+  template <class Secret>
+  const Secret& load_once(std::optional<Secret>& secret, const auto& load);
   [[nodiscard]] const SecretBytes& key();
   [[nodiscard]] const SecretBytes& passphrase();
   [[nodiscard]] const std::vector<TinkKey>& tink_keys();

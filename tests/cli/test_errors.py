@@ -387,6 +387,14 @@ class IgnoredFlags(ErrorCase):
         self.ok("info", *tink, "--key-bits", "256", "a.paes")
         self.says(text.format(128, 256), 2, "info", *tink, "--key-bits", "128", "a.paes")
 
+    def test_key_bits_contradicts_the_key_for_every_file(self):
+        self.write("b", b"b")
+        done = self.exits(3, "encrypt", *KEY, "--key-bits", "128", "a", "b")
+        text = "--key-bits 128 contradicts the key, which is for AES-256"
+        lines = done.stderr.decode().splitlines()
+        self.assertEqual(sorted(lines[:2]), [f"paraes: {name}: {text}" for name in "ab"])
+        self.assertFalse(self.path("a.paes").exists() or self.path("b.paes").exists())
+
 
 class PassphraseDescriptors(ErrorCase):
     """--passphrase-fd is checked before anything is read."""
