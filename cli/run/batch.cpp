@@ -119,7 +119,18 @@ class Batch {
     for (const FoundFiles::Refused& refused : found.refused) {
       results_.refuse(refused.input, refused.reason, refused.exit);
     }
-    if (plan_.dry_run) return foresee_all(found);
+    if (plan_.dry_run) {
+      foresee_all(found);
+    } else {
+      process_all(found);
+    }
+    const RunSummary summary = results_.summary(found);
+    if (!plan_.reporting.quiet) say(summary_text(plan_, summary, found));
+    return results_.end(summary);
+  }
+
+ private:
+  void process_all(FoundFiles& found) {
     if (found.outputs) {
       for (const auto& [folder, why] : found.outputs->make()) {
         results_.refuse(folder, why, exit_failed);
@@ -132,13 +143,9 @@ class Batch {
     }
     if (found.outputs) finish_folders(*found.outputs);
     finish(&found);
-    const RunSummary summary = results_.summary(found);
-    if (!plan_.reporting.quiet) say(summary_text(plan_, summary, found));
-    return results_.end(summary);
   }
 
- private:
-  int foresee_all(FoundFiles& found) {
+  void foresee_all(FoundFiles& found) {
     for (const FoundFile& file : found.files) {
       if (file.state != FileState::waiting && file.state != FileState::repeated) continue;
       const FileJob job = found.job(file);
@@ -152,9 +159,6 @@ class Batch {
       });
       results_.finish(job, std::move(outcome));
     }
-    const RunSummary summary = results_.summary(found);
-    if (!plan_.reporting.quiet) say(summary_text(plan_, summary, found));
-    return results_.end(summary);
   }
 
   // How much of a file there is to process, if that is known.

@@ -1,5 +1,3 @@
-#include "cli/run/dry_run.hpp"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "cli/run/file_task.hpp"
 #include "cli/run/report.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/words/errors.hpp"
@@ -34,11 +33,9 @@ void check_folder(const FileJob& job, const Plan& plan) {
 
 // --rm removes no links.
 bool is_link(const Place& place) {
-  struct stat status = {};
-  return place.root &&
-         fstatat(place.open_folder()->descriptor(), place.name().c_str(), &status,
-                 AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISLNK(status.st_mode);
+  if (!place.root) return false;
+  const auto status = status_in(*place.open_folder(), place.name(), false);
+  return status && S_ISLNK(status->st_mode);
 }
 
 std::string text_of(const Plan& plan, const RunReport& report, bool keeps_link) {

@@ -10,7 +10,6 @@
 
 #include "cli/arguments/options.hpp"
 #include "cli/files/removal.hpp"
-#include "cli/run/dry_run.hpp"
 #include "cli/run/file_task.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
@@ -233,12 +232,6 @@ void FileProcessor::run_task(const FileJob& job, FileOutcome& outcome) {
   } else {
     transfer_file(file);
   }
-}
-
-void FileProcessor::advance(std::uint64_t more) {
-  const std::lock_guard lock(mutex_);
-  read_ += more;
-  Progress::update(read_);
 }
 
 }  // namespace paraes::cli

@@ -51,12 +51,15 @@ class FileProcessor {
   // would take for an output of somebody else, or for a message of another key.
   [[nodiscard]] bool process_unless_out_of_memory(const FoundFiles& found, const FoundFile& file,
                                                   SmallFileTask::Buffers* buffers);
-  void advance(std::uint64_t more);
 
   RunContext& run_;
   const Plan& plan_;
   Results& results_;
-  const FileProgress progress_of_file_ = [this](std::uint64_t more) { advance(more); };
+  const FileProgress progress_of_file_ = [this](std::uint64_t more) {
+    const std::lock_guard lock(mutex_);
+    read_ += more;
+    Progress::update(read_);
+  };
   // The names of a file that rekey replaces one after the other.
   struct Names {
     std::string shown;      // the first of them

@@ -139,7 +139,7 @@ void transfer_file(OpenFile& file) {
       open_data(file, message, bad);
     }
   } catch (const Error& error) {
-    file.check_input_after_error();
+    file.check_input_after(error);
     explain_device(file, error);
     throw;
   }

@@ -1,4 +1,4 @@
-// The work on one open file of any size. Both functions report the outcome; they throw Error, and
+// The work on one open file of any size. All functions report the outcome; they throw Error, and
 // the outcome then holds what was known until then.
 #pragma once
 
@@ -14,5 +14,10 @@ void transfer_file(OpenFile& file);
 // `is_repeated`: other arguments lead to the file, too, perhaps as hard links. Then the caller says
 // which of its names still lead to the old file.
 void rekey_file(OpenFile& file, bool is_repeated);
+
+// --dry-run: prints on standard output what the run would do with a file whose output has been
+// chosen, unless it prints JSON or is quiet. Reads and makes nothing, and asks for no secret.
+// Throws IoError if the user may not write in the folder of the output.
+void foresee(OpenFile& file);
 
 }  // namespace paraes::cli

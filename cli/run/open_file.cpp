@@ -247,15 +247,10 @@ void OpenFile::say_empty_last_segment() const {
       input_name(job_.input.shown));
 }
 
-void OpenFile::check_input_after_error() const {
-  try {
-    throw;
-  } catch (const IntegrityError&) {
-    check_input();
-  } catch (const WrongKey&) {
-    check_input();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): no other error hints at a change
-  }
+void OpenFile::check_input_after(const Error& error) const {
+  const ErrorKind kind = error_kind(error);
+  // No other error hints at a change.
+  if (is_a(kind, ErrorKind::integrity_error) || is_a(kind, ErrorKind::wrong_key)) check_input();
 }
 
 void OpenFile::finish() {

@@ -64,9 +64,9 @@ class OpenFile {
 
   // Throws IoError if the input has changed since it was opened. Call it after the last read.
   void check_input() const { input_.source->check_unchanged(); }
-  // Call it in a catch block. If authentication failed and the input has changed since it was
-  // opened, throws IoError instead: the file may be intact.
-  void check_input_after_error() const;
+  // If `error` says that authentication failed and the input has changed since it was opened,
+  // throws IoError instead: the file may be intact.
+  void check_input_after(const Error& error) const;
   // Commits the output, which gives it its final name. Call check_input first.
   void finish();
 

@@ -102,8 +102,8 @@ void rekey_file(OpenFile& file, bool is_repeated) {
   Rekeyed rekeyed;
   try {
     rekeyed = transfer(file, *source);
-  } catch (const Error&) {
-    file.check_input_after_error();
+  } catch (const Error& error) {
+    file.check_input_after(error);
     throw;
   }
   file.finish();

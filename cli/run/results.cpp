@@ -62,11 +62,11 @@ void Results::finish(const FileJob& job, FileOutcome outcome) {
   some_committed_ = some_committed_ || outcome.committed;
   if (outcome.committed) ending_.add_output(outcome.committed->output);
   if (report.exit == exit_done) {
-    ++done_;
-    bytes_ += report.bytes;
+    ++counts_.files;
+    counts_.bytes += report.bytes;
     if (plan_.removes && outcome.committed) ending_.remove_later(job, *outcome.committed);
   } else if (report.bad_ranges) {
-    ++salvaged_;
+    ++counts_.salvaged;
     status_ = report.exit;  // --salvage found damage, and has reported it
   }
 }
@@ -99,7 +99,7 @@ void Results::say_left_out(const FoundFiles& found) {
 }
 
 void Results::report_up_to_date(const std::string& input, const std::string& output) {
-  ++up_to_date_;
+  ++counts_.up_to_date;
   if (!plan_.reporting.quiet && (!plan_.several || plan_.reporting.verbose)) {
     say("{}: {} is up to date", input, output);
   }
@@ -115,14 +115,14 @@ void Results::fail(RunReport& report, const std::string& text, int exit) {
   report.exit = exit;
   const std::string name = input_name(report.input) + ": ";
   report.status = text.starts_with(name) ? text.substr(name.size()) : text;
-  ++failed_;
+  ++counts_.failed;
   if (!plan_.several) status_ = exit;
   if (exit == exit_closed_pipe) return;
   say(with_name(text, {input_name(report.input), output_name(report.output.value_or(""))}));
 }
 
 void Results::fail_at_end(const std::string& text) {
-  ++failed_;
+  ++counts_.failed;
   if (!plan_.several) status_ = exit_failed;
   say(text);
 }
@@ -142,14 +142,11 @@ void Results::print_json(const std::string& object) try {
 }
 
 RunSummary Results::summary(const FoundFiles& found) const {
-  return {.files = done_,
-          .bytes = bytes_,
-          .salvaged = salvaged_,
-          .up_to_date = up_to_date_,
-          .skipped = found.skipped.total(),
-          .failed = failed_,
-          .seconds = std::chrono::duration<double>(Clock::now() - start_).count(),
-          .exit = failed_ == 0 && status_ == exit_done ? exit_done : exit_some_failed};
+  RunSummary summary = counts_;
+  summary.skipped = found.skipped.total();
+  summary.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  if (any_failed() || status_ != exit_done) summary.exit = exit_some_failed;
+  return summary;
 }
 
 std::string summary_text(const Plan& plan, const RunSummary& summary, const FoundFiles& found) {
@@ -193,9 +190,8 @@ std::string nothing_found_text(const Plan& plan, const FoundFiles& found) {
 }
 
 int Results::end(const RunSummary& summary) {
-  const std::uint64_t failed = failed_;
   if (plan_.reporting.json) print_json(to_json(summary));
-  return failed_ == failed ? summary.exit : exit_some_failed;
+  return counts_.failed == summary.failed ? summary.exit : exit_some_failed;
 }
 
 }  // namespace paraes::cli

@@ -26,8 +26,7 @@ class Results {
   [[nodiscard]] RunReport new_report(const std::string& input) const;
 
   // Calls `work` and reports what it throws as an error of this file.
-  template <class Work>
-  void attempt(FileOutcome& outcome, const Work& work) {
+  void attempt(FileOutcome& outcome, const auto& work) {
     const Progress::Work progress;
     try {
       work();
@@ -50,9 +49,11 @@ class Results {
   // Reports an error after the files have ended.
   void fail_at_end(const std::string& text);
 
-  [[nodiscard]] bool any_failed() const noexcept { return failed_ != 0; }
+  [[nodiscard]] bool any_failed() const noexcept { return counts_.failed != 0; }
   // Whether outputs exist that this run made, or would have made.
-  [[nodiscard]] bool has_outputs() const noexcept { return some_committed_ || up_to_date_ != 0; }
+  [[nodiscard]] bool has_outputs() const noexcept {
+    return some_committed_ || counts_.up_to_date != 0;
+  }
   // The exit status of a run on one file.
   [[nodiscard]] int status() const noexcept { return status_; }
   // Sums up a run on several files.
@@ -71,11 +72,7 @@ class Results {
   Ending& ending_;
   const Clock::time_point start_ = Clock::now();
   std::mutex mutex_;
-  std::uint64_t done_ = 0;
-  std::uint64_t salvaged_ = 0;
-  std::uint64_t up_to_date_ = 0;
-  std::uint64_t failed_ = 0;
-  std::uint64_t bytes_ = 0;
+  RunSummary counts_;  // so far
   bool some_committed_ = false;
   int status_ = exit_done;
 };

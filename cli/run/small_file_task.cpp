@@ -4,7 +4,6 @@
 
 #include "cli/arguments/options.hpp"
 #include "cli/run/file_task.hpp"
-#include "paraes/error.hpp"
 #include "paraes/memory.hpp"
 
 namespace paraes::cli {
