@@ -135,14 +135,21 @@ void look_at_path(const std::string& path, Output& output) {
 
 }  // namespace
 
-std::vector<std::string> list_readers(const CryptOptions& options, bool own) {
+std::vector<std::string> list_readers(const CryptOptions& options, bool own, bool launched) {
   std::vector<std::string> readers;
   const auto add = [&](const char* flag, const std::string& path) {
+    const std::optional<int> number = system::descriptor_in(path);
+    if (launched && number && *number > STDERR_FILENO) refuse_under_launcher(path);
     if (path != "-" && !(own && leads_to_standard_input(path))) return;
     readers.push_back(fmt::format("{} {}", flag, path));
   };
   if (options.files_from) add("--files-from", *options.files_from);
   for (const std::string& path : options.exclude_from) add("--exclude-from", path);
+  if (readers.size() > 1) refuse_two_readers(readers[0], readers[1]);
+  for (const SecretSources* sources : {&options.keys, &options.new_keys}) {
+    const std::string secret = readers.empty() ? "" : secret_reader(*sources, true);
+    if (!secret.empty()) refuse_two_readers(readers[0], secret);
+  }
   return readers;
 }
 
@@ -153,22 +160,6 @@ std::vector<std::string> inputs_of(const CryptOptions& options,
                           !secret_reader(options.keys, false).empty();
   if (options.inputs.empty() && !needs_file && !is_terminal) return {"-"};
   return options.inputs;
-}
-
-void check_list_readers(const CryptOptions& options, const std::vector<std::string>& readers,
-                        bool launched) {
-  std::vector<std::string> lists = options.exclude_from;
-  if (options.files_from) lists.push_back(*options.files_from);
-  for (const std::string& list : lists) {
-    const std::optional<int> number = system::descriptor_in(list);
-    if (launched && number && *number > STDERR_FILENO) refuse_under_launcher(list);
-  }
-  if (readers.empty()) return;
-  if (readers.size() > 1) refuse_two_readers(readers[0], readers[1]);
-  for (const SecretSources* sources : {&options.keys, &options.new_keys}) {
-    const std::string secret = secret_reader(*sources, true);
-    if (!secret.empty()) refuse_two_readers(readers[0], secret);
-  }
 }
 
 StandardInput plan_standard_input(const CryptOptions& options,
@@ -187,17 +178,13 @@ StandardInput plan_standard_input(const CryptOptions& options,
   }
   const std::string flag = secret_reader(options.keys, false);
   const std::string new_flag = secret_reader(options.new_keys, false);
-  if (!flag.empty() && !new_flag.empty()) {
-    refuse_two_readers(flag, new_flag);
-  }
+  if (!flag.empty() && !new_flag.empty()) refuse_two_readers(flag, new_flag);
   if (plan.is_data) {
-    if (!readers.empty()) {
-      throw refusal("{} needs standard input, but the data comes from there; use a file",
-                    readers[0]);
-    }
     // If both read one pipe, data and secret would each get a part.
-    for (const SecretSources* sources : {&options.keys, &options.new_keys}) {
-      const std::string reader = secret_reader(*sources, is_pipe());
+    std::vector<std::string> others = readers;
+    others.push_back(secret_reader(options.keys, is_pipe()));
+    others.push_back(secret_reader(options.new_keys, is_pipe()));
+    for (const std::string& reader : others) {
       if (reader.empty()) continue;
       throw refusal("{} needs standard input, but the data comes from there; use a file", reader);
     }

@@ -12,7 +12,10 @@ namespace paraes::cli {
 
 // The flags that read a list from standard input, with the names that they were given. `own`:
 // whether this process has the standard input of the run, so that other names than "-" can mean it.
-[[nodiscard]] std::vector<std::string> list_readers(const CryptOptions& options, bool own);
+// Throws InvalidArgument if two lists, or a list and a secret, are read from there, before either
+// is; under a launcher, also for a list from a descriptor above standard error.
+[[nodiscard]] std::vector<std::string> list_readers(const CryptOptions& options, bool own,
+                                                    bool launched);
 
 // `readers`, of all functions below: what list_readers returned.
 
@@ -22,11 +25,6 @@ namespace paraes::cli {
 [[nodiscard]] std::vector<std::string> inputs_of(const CryptOptions& options,
                                                  const std::vector<std::string>& readers,
                                                  bool is_terminal);
-
-// Throws InvalidArgument if two lists, or a list and a secret, are read from standard input, before
-// either is; under a launcher, also for a list from a descriptor above standard error.
-void check_list_readers(const CryptOptions& options, const std::vector<std::string>& readers,
-                        bool launched);
 
 struct StandardInput {
   bool is_data = false;   // an input is standard input, as far as its name tells

@@ -59,15 +59,6 @@ void plan_message(const CryptOptions& options, Plan& plan) {
 // More than any system takes.
 constexpr std::size_t most_path_bytes = 4096;
 
-// `wanted`: the flag's value, or that of the environment.
-std::string why_kernel(const CryptOptions& options, std::string_view wanted) {
-  if (!wanted.empty() && wanted != "auto") {
-    return options.kernel ? "named by --kernel" : "named by PARAES_KERNEL";
-  }
-  return options.allow_leaky ? "the fastest one available"
-                             : "the fastest constant-time one available";
-}
-
 // Sets the kernel, the device and what goes with them. info computes nothing.
 void plan_computing(const CryptOptions& options, Plan& plan) {
   if (plan.verb == Verb::info) return;
@@ -83,9 +74,12 @@ void plan_computing(const CryptOptions& options, Plan& plan) {
   plan.kernel = select_kernel(kernel, device, options.allow_leaky);
   plan.on_gpu = device != "auto" && device != "cpu";
   const std::string_view wanted = kernel.empty() ? kernel_of_environment() : kernel;
-  plan.why = why_kernel(options, wanted);
-  plan.may_choose =
-      device == "auto" && (wanted.empty() || wanted == "auto") && is_authenticated(plan.format);
+  const bool is_named = !wanted.empty() && wanted != "auto";
+  plan.why = is_named && options.kernel ? "named by --kernel"
+             : is_named                 ? "named by PARAES_KERNEL"
+             : options.allow_leaky      ? "the fastest one available"
+                                        : "the fastest constant-time one available";
+  plan.may_choose = device == "auto" && !is_named && is_authenticated(plan.format);
   plan.execution.kernel = kernel;
   plan.execution.threads = options.threads;
   plan.execution.device = device;
@@ -99,8 +93,8 @@ void plan_computing(const CryptOptions& options, Plan& plan) {
 // Returns the flags that read a list from standard input.
 std::vector<std::string> plan_inputs(const CryptOptions& options, const Surroundings& surroundings,
                                      Plan& plan) {
-  std::vector<std::string> readers = list_readers(options, surroundings.reads_lists);
-  check_list_readers(options, readers, surroundings.launched);
+  std::vector<std::string> readers =
+      list_readers(options, surroundings.reads_lists, surroundings.launched);
   plan.inputs = inputs_of(options, readers, surroundings.stdin_is_terminal);
   plan.first_listed = plan.inputs.size();
   std::vector<std::string> patterns = options.exclude;
@@ -130,11 +124,6 @@ std::vector<std::string> plan_inputs(const CryptOptions& options, const Surround
   plan.exclusions = Exclusions(patterns);
   plan.several = plan.inputs.size() > 1 || plan.recursive || options.files_from;
   return readers;
-}
-
-void check_exclusions(const Exclusions& exclusions, const std::string& input) {
-  if (!exclusions.match(file_name_of(input), input, false)) return;
-  throw refusal("--exclude matches {}, the only input", input);
 }
 
 }  // namespace
@@ -189,7 +178,9 @@ Plan make_plan(const CryptOptions& options, const Surroundings& surroundings,
   plan_computing(options, plan);
   check_output(options, plan.output, plan.several, data_on_stdin);
 
-  if (!plan.several) check_exclusions(plan.exclusions, plan.inputs[0]);
+  if (!plan.several && plan.exclusions.match(file_name_of(plan.inputs[0]), plan.inputs[0], false)) {
+    throw refusal("--exclude matches {}, the only input", plan.inputs[0]);
+  }
   reporting.bar = choose_bar(options, plan);
   plan.reporting = reporting;
   return plan;

@@ -15,7 +15,6 @@
 #include "cli/words/choices.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/kernels.hpp"
-#include "paraes/messages.hpp"
 #include "paraes/streams.hpp"
 
 namespace paraes::cli {

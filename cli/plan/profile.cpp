@@ -182,14 +182,14 @@ std::size_t first_unbeaten(const std::vector<T>& list, const Beats& beats) {
 
 std::string why_chosen(const Choice& choice, std::uint64_t bytes) {
   std::string text =
-      choice.kernel_ties.empty()
+      choice.ties.empty()
           ? fmt::format("the fastest for {} according to the profile", format_amount(bytes))
           : fmt::format(
                 "the first in order of those of which the profile does not tell which is the "
                 "fastest for {}: {}, {}",
                 format_amount(bytes), with_tuning(choice.kernel, choice.gpu_tuning),
-                listed(choice.kernel_ties, "and"));
-  if (choice.kernel_ties.empty() && !choice.gpu_tuning.empty()) {
+                listed(choice.ties, "and"));
+  if (choice.ties.empty() && !choice.gpu_tuning.empty()) {
     text += fmt::format(", with {}", choice.gpu_tuning);
   }
   text += fmt::format(", expected {:.3g} s", choice.seconds.median);
@@ -360,12 +360,10 @@ std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes, bool a
     const auto size = static_cast<double>(bytes);
     const Measured& start = device.start_seconds;
     const Measured& rate = kernel->bytes_per_second;
-    measured.push_back({.device = device.id,
-                        .kernel = kernel->kernel,
-                        .gpu_tuning = kernel->gpu_tuning,
-                        .seconds = {start.median + size / rate.median, start.low + size / rate.high,
-                                    start.high + size / rate.low},
-                        .kernel_ties = kernel->ties});
+    Choice& choice = measured.emplace_back(Choice{*kernel});
+    choice.device = device.id;
+    choice.seconds = {start.median + size / rate.median, start.low + size / rate.high,
+                      start.high + size / rate.low};
   }
   if (measured.empty()) return std::nullopt;
   const std::size_t best = first_unbeaten(measured, [](const Choice& other, const Choice& one) {

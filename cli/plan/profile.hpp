@@ -76,13 +76,10 @@ struct KernelChoice {
 // The device that finishes a message of `bytes` bytes first, with its kernel. The order of devices,
 // which begins with the CPU, decides unless the interval of a later one lies wholly below. Returns
 // nullopt if no kernel of the profile can run on this machine.
-struct Choice {
-  std::string device;
-  std::string kernel;
-  std::string gpu_tuning = {};
-  bench::Measured seconds = {};               // expected time, the start included
-  std::vector<std::string> kernel_ties = {};  // see KernelChoice
-  double other_seconds = 0;  // on the fastest of the other devices; 0 if there is none
+struct Choice : KernelChoice {
+  std::string device = {};
+  bench::Measured seconds = {};  // expected time, the start included
+  double other_seconds = 0;      // on the fastest of the other devices; 0 if there is none
   std::string other = {};
   std::vector<std::string> device_ties = {};  // devices that may be as fast or faster
 };

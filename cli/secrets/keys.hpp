@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/arguments/secret_sources.hpp"
-#include "paraes/io.hpp"
 #include "paraes/keys.hpp"
 #include "paraes/secret.hpp"
 

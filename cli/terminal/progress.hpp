@@ -26,8 +26,6 @@ class Progress {
 
   // `total`: how many bytes there are to process, if known.
   Progress(Bar bar, std::optional<std::uint64_t> total);
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
   ~Progress();  // leaves nothing of the bar, unless finish has
 
   // Neither waits for the terminal. `more`: how much more there is to process than was said, or how
@@ -65,8 +63,6 @@ class Progress {
   class KeyActivity {
    public:
     explicit KeyActivity(KeyStep step);
-    KeyActivity(const KeyActivity&) = delete;
-    KeyActivity& operator=(const KeyActivity&) = delete;
     ~KeyActivity();
 
    private:

@@ -39,12 +39,9 @@ std::string help_text(const CLI::App& app, const std::string& parent) {
   return text;
 }
 
-struct ReadCommand {
-  std::unique_ptr<CLI::App> app;
-  Arguments arguments;
-};
-
-ReadCommand read_command(int argc, char** argv, const ExecutableInfo& executable, int& status) {
+std::pair<std::unique_ptr<CLI::App>, Arguments> read_command(int argc, char** argv,
+                                                             const ExecutableInfo& executable,
+                                                             int& status) {
   // The other verbs and flags would take most of the time of a small file. Only help and errors
   // need them.
   const std::string_view first = argc > 1 ? argv[1] : "";

@@ -138,7 +138,7 @@ TEST(Profile, OverlappingIntervals_KeepTheOrderOfKernels) {
     EXPECT_EQ(choice->kernel, names[0]) << low;
     EXPECT_EQ(choice->ties, Names{names[1]});
     EXPECT_EQ(choose(profile, 1024, false)->kernel, names[0]);
-    EXPECT_EQ(choose(profile, 1024, false)->kernel_ties, Names{names[1]});
+    EXPECT_EQ(choose(profile, 1024, false)->ties, Names{names[1]});
   }
 }
 
