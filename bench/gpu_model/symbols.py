@@ -147,8 +147,6 @@ class Symbols:
         if type(b) is frozenset:
             return self.normal(a.atoms ^ b, a.counter, a.tables)
         counter = self.diagrams.sum(a.counter, b.counter)
-        if not a.tables and not b.tables:
-            return self.normal(a.atoms ^ b.atoms, counter, {})
         tables = dict(a.tables)
         for substitution, table in b.tables.items():
             tables[substitution] = tables.get(substitution, 0) ^ table
@@ -298,13 +296,8 @@ class Symbols:
             for function in functions[1:]:
                 product = self.diagrams.both(product, function)
             return self.counter(product)
-        substitution = None
-        for factor in kept:
-            if type(factor) is Mixed and factor.tables:
-                substitution = next(iter(factor.tables))
-                break
-        if substitution is None:
-            substitution = self.common(kept)
+        tables = next((f.tables for f in kept if type(f) is Mixed and f.tables), None)
+        substitution = next(iter(tables)) if tables else self.common(kept)
         product = EVERYWHERE
         for factor in kept:
             product &= self.table(factor, substitution)
@@ -332,44 +325,13 @@ class Symbols:
                 else:
                     total = self.add(total, term)
             return total
-        found = self.of_one_substitution(table, bits)
-        return self.polynomial(terms, bits) if found is None else found
+        return self.polynomial(terms, bits)
 
     def polynomial(self, terms, bits):
         total = ZERO
         for chosen in terms:
             total = self.add(total, self.multiply([bits[i] for i in chosen]))
         return total
-
-    def of_one_substitution(self, table, bits):
-        """The same, if all bits are functions of the inputs of one S-box that is being computed."""
-        substitution = None
-        for i in USED[table]:
-            if type(bits[i]) is Mixed and bits[i].tables:
-                for found in bits[i].tables:
-                    if substitution is not None and found is not substitution:
-                        return None
-                    substitution = found
-        if substitution is None:
-            return None
-        tables = [0, 0, 0]
-        for i in USED[table]:
-            bit = bits[i]
-            if type(bit) is Mixed and bit.tables and not bit.atoms and not bit.counter:
-                tables[i] = bit.tables[substitution]
-            else:
-                try:
-                    tables[i] = self.table(bit, substitution)
-                except NotProven:
-                    return None
-        result = 0
-        for chosen in POLYNOMIALS[table]:
-            product = EVERYWHERE
-            for i in chosen:
-                product &= tables[i]
-            result ^= product
-        found = self.recognized(substitution, result)
-        return Mixed(ZERO, FALSE, {substitution: result}) if found is None else found
 
 
 def fixed(table, i, value):
@@ -404,4 +366,3 @@ POLYNOMIALS = [polynomial(t) for t in range(256)]
 MERGES = [None if fixed(t, 0, 0) == t or fixed(t, 1, 0) == t or fixed(t, 2, 0) == t else merged(t)
           for t in range(256)]
 IS_LINEAR = [all(len(chosen) < 2 for chosen in polynomial(t)) for t in range(256)]
-USED = [[i for i in range(3) if fixed(t, i, 0) != t] for t in range(256)]
