@@ -101,9 +101,7 @@ std::string Workspace::key_file(std::size_t bytes) const {
 
 bool Workspace::is_plaintext(const std::string& path) const {
   const MappedFile file(path);
-  Job copy;
-  copy.bytes = bytes_;
-  return file.size() == copy.bytes && is_answer(copy, file.data(), nullptr);
+  return file.size() == bytes_ && is_answer({.bytes = bytes_}, file.data(), nullptr);
 }
 
 void Workspace::remove() noexcept {

@@ -49,8 +49,7 @@ class PinnedCopy : public Case {
     up_->finish();
     std::memset(downloaded, 0xa5, row().bytes);
     call();
-    Job copy;
-    copy.bytes = row().bytes;
+    const Job copy{.bytes = row().bytes};
     if (!is_answer(copy, downloaded, nullptr)) return false;
     // The uploaded bytes must be downloaded to be compared.
     std::memset(downloaded, 0xa5, row().bytes);

@@ -48,34 +48,22 @@ struct CloseHandle {
 };
 using Handle = std::unique_ptr<std::remove_pointer_t<gcry_cipher_hd_t>, CloseHandle>;
 
-Handle open_handle(const Job& job, const std::uint8_t* key) {
-  static constexpr int modes[] = {GCRY_CIPHER_MODE_ECB, GCRY_CIPHER_MODE_CBC, GCRY_CIPHER_MODE_CTR,
-                                  GCRY_CIPHER_MODE_XTS, GCRY_CIPHER_MODE_GCM};
-  static constexpr int ciphers[] = {GCRY_CIPHER_AES128, GCRY_CIPHER_AES192, GCRY_CIPHER_AES256};
-  gcry_cipher_hd_t raw = nullptr;
-  check(functions().open(&raw, ciphers[(job.key_bits - 128) / 64],
-                         modes[static_cast<unsigned>(job.mode.value())], 0));
-  Handle handle(raw);
-  check(functions().set_key(raw, key, key_bytes(job)));
-  return handle;
-}
-
 class Gcrypt : public SplitRival<Gcrypt, Handle> {
  public:
-  explicit Gcrypt(const Job& job) : SplitRival(job, "gcrypt") {
-    if (job.mode == Mode::xts && job.key_bits == 192) {
-      throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
-    }
-    open_states();
-    spare_ = open_state(material().key.data());
-  }
+  explicit Gcrypt(const Job& job) : SplitRival(job, "gcrypt") { open_states(); }
 
-  bool expand_key() override {
-    check(functions().set_key(spare_.get(), material().key.data(), key_bytes(job())));
-    return true;
+  [[nodiscard]] Handle open_state(const std::uint8_t* key) const {
+    static constexpr int modes[] = {GCRY_CIPHER_MODE_ECB, GCRY_CIPHER_MODE_CBC,
+                                    GCRY_CIPHER_MODE_CTR, GCRY_CIPHER_MODE_XTS,
+                                    GCRY_CIPHER_MODE_GCM};
+    static constexpr int ciphers[] = {GCRY_CIPHER_AES128, GCRY_CIPHER_AES192, GCRY_CIPHER_AES256};
+    gcry_cipher_hd_t raw = nullptr;
+    check(functions().open(&raw, ciphers[(job().key_bits - 128) / 64],
+                           modes[static_cast<unsigned>(job().mode.value())], 0));
+    Handle handle(raw);
+    set_key(handle, key);
+    return handle;
   }
-
-  [[nodiscard]] Handle open_state(const std::uint8_t* key) const { return open_handle(job(), key); }
 
   void set_key(const Handle& handle, const std::uint8_t* key) const {
     check(functions().set_key(handle.get(), key, key_bytes(job())));
@@ -98,9 +86,6 @@ class Gcrypt : public SplitRival<Gcrypt, Handle> {
     check(encrypts() ? functions().get_tag(handle.get(), tag, 16)
                      : functions().check_tag(handle.get(), tag, 16));
   }
-
- private:
-  Handle spare_;
 };
 
 std::string gcrypt_version() try {

@@ -17,12 +17,6 @@ class OpenSsl : public SplitRival<OpenSsl, EvpContext> {
  public:
   OpenSsl(const Job& job, const Evp& evp) : SplitRival(job, "openssl"), evp_(evp) {
     open_states();
-    spare_ = evp_.context(job);
-  }
-
-  bool expand_key() override {
-    evp_.restart(spare_.get(), nullptr, material().key.data());
-    return true;
   }
 
   [[nodiscard]] EvpContext open_state(const std::uint8_t* key) const {
@@ -48,7 +42,6 @@ class OpenSsl : public SplitRival<OpenSsl, EvpContext> {
 
  private:
   const Evp& evp_;
-  EvpContext spare_;
 };
 
 }  // namespace

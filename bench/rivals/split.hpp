@@ -205,13 +205,21 @@ class SplitRival : public Implementation {
     });
   }
 
+  // With a state of its own.
+  bool expand_key() override {
+    static_cast<const Library&>(*this).set_key(spare_, material().key.data());
+    return true;
+  }
+
  protected:
   SplitRival(const Job& job, const std::string& name) : job_(job), split_(job, name) {}
 
   void open_states() {
+    const auto& library = static_cast<const Library&>(*this);
     for (std::uint64_t s = 0; s < split_.key_states(); ++s) {
-      states_.push_back(static_cast<const Library&>(*this).open_state(split_.key_of(s).data()));
+      states_.push_back(library.open_state(split_.key_of(s).data()));
     }
+    spare_ = library.open_state(material().key.data());
   }
   [[nodiscard]] const Job& job() const { return job_; }
   [[nodiscard]] bool encrypts() const { return job_.direction == Direction::encrypt; }
@@ -220,6 +228,7 @@ class SplitRival : public Implementation {
   Job job_;
   Split split_;
   std::vector<State> states_;
+  State spare_;
 };
 
 }  // namespace paraes::bench
