@@ -101,7 +101,7 @@ TEST(Stack, HkdfExpand_LeavesNeitherItsKeyNorItsBlocks) {
   EXPECT_EQ(count(memory, out), 0);
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__linux__)
 
 // Fills the vector registers with copies of 16 bytes and calls `function` with the trap flag set:
 // after each instruction the system saves all registers to the stack, for the handler of a signal.
