@@ -15,9 +15,7 @@ namespace {
 
 class OpenSsl : public SplitRival<OpenSsl, EvpContext> {
  public:
-  OpenSsl(const Job& job, const Evp& evp) : SplitRival(job, "openssl"), evp_(evp) {
-    open_states();
-  }
+  OpenSsl(const Job& job, const Evp& evp) : SplitRival(job, "openssl"), evp_(evp) { open_states(); }
 
   [[nodiscard]] EvpContext open_state(const std::uint8_t* key) const {
     return evp_.context(job(), key);
