@@ -16,11 +16,6 @@ from paraes.lab.rows import Row
 from paraes.lab.statistics import LEAST_UNITS, Interval, Samples, percentiles, resampled
 
 
-def speedup(t1: float, tp: float) -> float:
-    """Return how many times as fast p workers are: t1 / tp."""
-    return t1 / tp
-
-
 def efficiency(s: float, p: float) -> float:
     """Return the speedup per worker: s / p."""
     return s / p
