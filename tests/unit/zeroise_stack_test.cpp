@@ -139,6 +139,14 @@ TEST(Stack, HkdfExpand_LeavesNeitherItsKeyNorItsBlocks) {
         "xmm12", "xmm13", "xmm14", "xmm15");
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool address_sanitizer = true;
+#elif defined(__has_feature)
+constexpr bool address_sanitizer = __has_feature(address_sanitizer);
+#else
+constexpr bool address_sanitizer = false;
+#endif
+
 volatile sig_atomic_t steps_left = 0;
 
 void end_step(int, siginfo_t*, void* context) {
@@ -168,6 +176,7 @@ TEST(Stack, SearchFindsRegistersThatASignalSaved) {
 }
 
 TEST(Stack, Wipe_LeavesNoRegisterThatWasSavedMeanwhile) {
+  if (address_sanitizer) GTEST_SKIP() << "it has 288 bytes between a frame and its array";
   // After so many, it has overwritten all registers, and what follows saves zeros.
   constexpr int most_steps = 300;
   const Buffer secret = support::make_key(16);
